@@ -25,6 +25,7 @@ mod digest;
 mod document;
 mod fields;
 mod load;
+mod shard;
 mod spec;
 
 /// The JSON Schema `cases.v1` of cases files.
@@ -34,4 +35,5 @@ pub use digest::{cases_digest, value_digest};
 pub use fields::{Expect, VARIABLES};
 pub use load::{CaseLocation, Suite, load, locate};
 pub use load::{LoadError, Marked, Problem};
+pub use shard::{Shard, ShardError};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired, Turn};

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{AgentCommand, BaseUrl, Repeat, RunShard, Secret, Settings, Shard, ShardError, Start};
+use counterproof_cases::{Shard, ShardError};
+use counterproof_runner::{AgentCommand, BaseUrl, Repeat, RunShard, Secret, Settings, Start};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -58,8 +59,9 @@ pub(crate) struct PlanArgs {
     pub(crate) confirm: ConfirmArgs,
 }
 
+/// The value of `--shard`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShardChoice {
+pub(crate) enum ShardChoice {
     Explicit(Shard),
     FromEnvironment { count: Option<u32> },
 }
@@ -76,6 +78,21 @@ impl FromStr for ShardChoice {
                 Shard::new(1, count).map(|_| Self::FromEnvironment { count: Some(count) })
             }
             None => text.parse().map(Self::Explicit),
+        }
+    }
+}
+
+impl ShardChoice {
+    /// The shard of this process.
+    pub(crate) fn shard(self, environment: impl Fn(&str) -> Option<String>) -> Result<Shard, CommandError> {
+        match self {
+            ShardChoice::Explicit(shard) => Ok(shard),
+            ShardChoice::FromEnvironment { count } => {
+                counterproof_runner::detect_shard(environment, count).map_err(|error| {
+                    CommandError::usage(error)
+                        .hint("set the shard explicitly, such as `--shard 2/4` or `--shard auto/4`")
+                })
+            }
         }
     }
 }
@@ -165,7 +182,7 @@ impl PlanArgs {
 
     /// Works out the runs to make. `environment` returns the value of an environment variable.
     pub(crate) fn plan(&self, environment: impl Fn(&str) -> Option<String>) -> Result<RunPlan, CommandError> {
-        let shard = self.shard(environment)?;
+        let shard = self.shard.map(|choice| choice.shard(environment)).transpose()?;
         let id = match self.resume.as_ref().or(self.run_id.as_ref()) {
             Some(id) => id.clone(),
             // `merge` joins only shards whose IDs name the same run, so a generated ID would make them useless.
@@ -189,19 +206,6 @@ impl PlanArgs {
         let confirmations =
             confirmations.map(|number| with_suffix(&id, &format!("c{number}"))).collect::<Result<_, _>>()?;
         Ok(RunPlan { id, runs, confirmations, later_start: self.start(true) })
-    }
-
-    fn shard(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Shard>, CommandError> {
-        match self.shard {
-            None => Ok(None),
-            Some(ShardChoice::Explicit(shard)) => Ok(Some(shard)),
-            Some(ShardChoice::FromEnvironment { count }) => {
-                counterproof_runner::detect_shard(environment, count).map(Some).map_err(|error| {
-                    CommandError::usage(error)
-                        .hint("set the shard explicitly, such as `--shard 2/4` or `--shard auto/4`")
-                })
-            }
-        }
     }
 
     /// Returns how a run starts. A stopped command may not have reached a later run, which then is created.

@@ -93,8 +93,8 @@ pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.
 pub use comparison::{
-    CaseComparison, CompareError, FlippedCase, OtherRun, Request, compare, different_settings, evaluation_text,
-    flipped_cases, other_runs, rerender,
+    CaseComparison, CompareError, Facts, FactsError, FlippedCase, OtherRun, Request, WriteFactsError, compare,
+    different_settings, evaluation_text, flipped_cases, other_runs, rerender, write_facts,
 };
 
 // Studies that compare many times: what the gate finds, and how often it fails for nothing.

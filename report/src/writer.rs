@@ -25,8 +25,8 @@ use super::site::{encode_path, history_of};
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
     site: Site<'a>,
-    /// The verdicts, where they are known in advance; otherwise empty.
-    verdicts: Vec<Verdict>,
+    /// The verdicts that are known in advance, by case; empty if none is.
+    verdicts: Vec<Option<Verdict>>,
     /// Pages that wait for their neighbours; `None` where every case has a page, so that the neighbours are known.
     queue: Option<Mutex<PageQueue<Box<CasePage>>>>,
     /// What was compared; `None` where the report is made from the evaluation alone.
@@ -46,8 +46,15 @@ impl<'a> ReportWriter<'a> {
 
     /// Starts the report of an earlier comparison, with a request for the runs that were compared.
     pub fn with_runs(out: &Utf8Path, evaluation: &Evaluation, request: &'a Request<'a>) -> Result<Self, ReportError> {
-        let verdicts = evaluation.cases.iter().map(|case| case.verdict).collect();
-        Ok(Self { verdicts, ..Self::start(out, case_ids(evaluation), request)? })
+        let verdicts = evaluation.cases.iter().map(|case| Some(case.verdict)).collect();
+        Ok(Self::start(out, case_ids(evaluation), request)?.with_verdicts(verdicts))
+    }
+
+    /// Sets the verdicts that are known in advance, before [`ReportWriter::with_pages`]. Cases that their verdict leaves out are
+    /// not waited for.
+    #[must_use]
+    pub fn with_verdicts(self, verdicts: Vec<Option<Verdict>>) -> Self {
+        Self { verdicts, ..self }
     }
 
     /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
@@ -94,7 +101,7 @@ impl<'a> ReportWriter<'a> {
     pub fn with_pages(mut self, selection: PageSelection) -> Self {
         let mut queue = PageQueue::new(self.site.pages.count());
         for (index, verdict) in self.verdicts.iter().enumerate() {
-            if !selection.includes(*verdict) {
+            if verdict.is_some_and(|verdict| !selection.includes(verdict)) {
                 queue.decide(index, None);
             }
         }

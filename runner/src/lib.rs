@@ -11,7 +11,7 @@
 //! ```
 //!
 //! [`run()`] runs all cases, with bounded concurrency, and sends events to a [`Reporter`]. A case is complete when its
-//! artifact is durable. A run that was stopped can be resumed; a run on several machines is split by [`Shard`]. [`merge()`]
+//! artifact is durable. A run that was stopped can be resumed; a run on several machines is split by [`Shard`](counterproof_cases::Shard). [`merge()`]
 //! joins the shards again, and [`accept()`] makes a run the baseline; both work on run folders only (`folder`).
 //!
 //! Errors of the agent become artifacts. Only errors of the disk, the settings or the system end a run ([`RunError`]). The
@@ -74,7 +74,7 @@ pub use folder::{
 pub use http::ClientError;
 pub use policy::{
     Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
-    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, Spending, UsageLimits, detect_shard,
+    RetryPolicy, RunShard, ShardDetectionError, Spending, UsageLimits, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};

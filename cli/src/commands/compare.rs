@@ -7,10 +7,10 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{CaseId, Exit, Side, Sides};
-use counterproof_cases::CaseSpec;
+use counterproof_cases::{CaseSpec, Shard};
 use counterproof_evaluator::{
-    CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, SideRuns, evaluation_text, more_runs, text,
-    wanted_baseline_runs,
+    CaseComparison, CompareError, ComparedRun, Facts, FactsError, Limit, Measure, ReasonCode, Request, SideRuns,
+    evaluation_text, more_runs, text, wanted_baseline_runs,
 };
 use counterproof_report::{ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::layers::Layers;
 use crate::named_runs::{RunSelection, open_sides, warn_about_side};
 use crate::report_output::{ReportFiles, report_context, report_error};
+use crate::run_plan::ShardChoice;
 use crate::streams::Streams;
 use crate::{cases_file, comparison_summary, resume_command};
 
@@ -31,6 +32,9 @@ use crate::{cases_file, comparison_summary, resume_command};
 /// The report is a folder that opens from disk: index.html, a page per case, evaluation.json, and the exports summary.md for pull
 /// requests, junit.xml for CI servers and results.sarif for code hosts. If `GITHUB_STEP_SUMMARY` names a file, as in GitHub
 /// Actions, the summary is appended to it.
+///
+/// With `--shard` and `--facts`, a part of the cases is compared and its facts are written, without a report and a gate. `--from-facts`
+/// then makes the report from the facts of all shards, as one process would.
 ///
 /// Exit code 0: the gate passed, or had nothing to judge by. 1: the gate failed, or there was not enough data. 2: the arguments or the configuration are
 /// invalid. 3: a file could not be read or written.
@@ -92,6 +96,18 @@ pub(crate) struct Args {
     /// Do not write evaluation.json into the run folders
     #[arg(long)]
     no_write_back: bool,
+
+    /// Compare only the cases of shard K of N, counted from 1, and write their facts. `auto` and `auto/N` are those of `run --shard`
+    #[arg(help_heading = "Shards", long, value_name = "K/N", requires = "facts", conflicts_with_all = ["from_facts", "out"])]
+    shard: Option<ShardChoice>,
+
+    /// Folder of the facts of all shards, for `--shard`
+    #[arg(help_heading = "Shards", long, value_name = "DIR", requires = "shard")]
+    facts: Option<Utf8PathBuf>,
+
+    /// Make the report from the facts of all shards. The runs, the cases and the configuration are those of the shards
+    #[arg(help_heading = "Shards", long, value_name = "DIR")]
+    from_facts: Option<Utf8PathBuf>,
 }
 
 /// The inputs and outputs of a comparison.
@@ -112,6 +128,8 @@ pub(crate) struct CompareOptions {
     pub(crate) only: Option<Arc<HashSet<CaseId>>>,
     /// Whether there is no baseline: the new run is on both sides, and only its expectations are checked.
     pub(crate) is_alone: bool,
+    /// The folder with the facts of all shards, if the cases are compared already.
+    pub(crate) facts: Option<Utf8PathBuf>,
 }
 
 impl CompareOptions {
@@ -138,12 +156,17 @@ impl CompareOptions {
             write_back: !args.no_write_back,
             only: None,
             is_alone: false,
+            facts: args.from_facts.clone(),
         }
     }
 }
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     let options = CompareOptions::new(args, Config::of_file(&layers.file)?);
+    if let (Some(shard), Some(folder)) = (args.shard, &args.facts) {
+        let shard = shard.shard(|name| env::var(name).ok())?;
+        return write_facts(&options, shard, folder, streams);
+    }
     let compared = compare(&options, streams)?;
     let decide = deciding_command(&compared);
     let evaluation = compared.evaluation;
@@ -233,18 +256,47 @@ pub(crate) struct Compared {
     pub(crate) cases: Option<Utf8PathBuf>,
 }
 
+/// The runs of both sides and their cases.
+struct Inputs {
+    sides: Sides<SideRuns>,
+    /// The cases file whose expectations are checked.
+    path: Option<Utf8PathBuf>,
+    cases: Vec<CaseSpec>,
+}
+
+impl Inputs {
+    fn open(options: &CompareOptions, streams: &mut Streams) -> Result<Self, CommandError> {
+        // Before the runs: a cases file with an error is found at once.
+        let named = cases_file::load_named(options.cases.as_deref(), streams)?;
+        let mut sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
+        if let Some(only) = &options.only {
+            sides = sides.map(|runs| runs.restricted_to(only));
+        }
+        let (path, cases) = match named {
+            Some((path, cases)) => (Some(path), cases),
+            None => recorded_cases(&sides.new, streams),
+        };
+        Ok(Self { sides, path, cases })
+    }
+}
+
+/// Compares the cases of a shard, and writes their facts.
+fn write_facts(
+    options: &CompareOptions,
+    shard: Shard,
+    folder: &Utf8Path,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let Inputs { sides, cases, .. } = Inputs::open(options, streams)?;
+    let request = options.config.request(&cases, sides)?;
+    let facts = counterproof_evaluator::write_facts(&request, shard, folder).map_err(CommandError::io)?;
+    streams.print_line(format_args!("facts of shard {shard}: {facts}"))?;
+    Ok(Exit::Done)
+}
+
 /// Compares the runs, and writes the report and, unless disabled, evaluation.json into each run folder.
 pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result<Compared, CommandError> {
-    // Before the runs: a cases file with an error is found at once.
-    let named = cases_file::load_named(options.cases.as_deref(), streams)?;
-    let mut sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
-    if let Some(only) = &options.only {
-        sides = sides.map(|runs| runs.restricted_to(only));
-    }
-    let (path, cases) = match named {
-        Some((path, cases)) => (Some(path), cases),
-        None => recorded_cases(&sides.new, streams),
-    };
+    let Inputs { sides, path, cases } = Inputs::open(options, streams)?;
     // Without cases, such a rule would count nothing and always be met.
     if let (Some(scope), None) = (options.config.gate.needs_cases(), &path) {
         return Err(CommandError::usage(format!("the gate has rules for the {scope}, which require the cases"))
@@ -296,11 +348,18 @@ fn write_report(
     options: &CompareOptions,
     cases: Option<&Utf8Path>,
 ) -> Result<Evaluation, CommandError> {
+    // Before the report: a folder without the facts of a shard leaves an earlier report as it is.
+    let facts = options.facts.as_deref().map(|folder| read_facts(request, folder)).transpose()?;
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?;
+    let report = report.with_verdicts(facts.as_ref().map(Facts::verdicts).unwrap_or_default());
     let pages = options.files.pages(report.cases());
     let report = options.files.apply(report.with_pages(pages))?;
     // Each page is written by the worker that compared its case, which then drops the case.
-    let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case));
+    let write_case = |case: &CaseComparison<'_>| report.write_case(case);
+    let evaluation = match facts {
+        Some(facts) => facts.compare(|verdict| pages.includes(verdict), write_case),
+        None => counterproof_evaluator::compare(request, write_case),
+    };
     let evaluation = evaluation.map_err(|error| match error {
         CompareError::Read(error) => CommandError::io(error),
         CompareError::Sink(error) => report_error(error),
@@ -308,6 +367,25 @@ fn write_report(
     let context = report_context(&evaluation, cases, options.report_url.as_ref());
     report.finish_with(&evaluation, &context).map_err(report_error)?;
     Ok(evaluation)
+}
+
+fn read_facts<'a>(request: &'a Request<'a>, folder: &Utf8Path) -> Result<Facts<'a>, CommandError> {
+    Facts::read(request, folder).map_err(|error| {
+        let hint = match &error {
+            FactsError::Runs(_) | FactsError::Read { .. } => return CommandError::io(error),
+            FactsError::Empty(_) | FactsError::Missing { .. } => {
+                "write them with `counterproof compare --shard K/N --facts DIR`, with the same runs and options"
+            }
+            FactsError::Foreign(_) => {
+                "name the runs, the cases and the configuration that the shards were compared with"
+            }
+            FactsError::Count { .. } | FactsError::Doubled { .. } => "remove the files that are left from earlier",
+            FactsError::Line { .. } | FactsError::Damaged { .. } | FactsError::Version { .. } => {
+                "remove the file, and compare its shard again"
+            }
+        };
+        CommandError::usage(error).hint(hint)
+    })
 }
 
 /// Writes evaluation.json into each run folder.

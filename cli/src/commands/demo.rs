@@ -145,6 +145,7 @@ pub(crate) fn compare_runs(
         write_back: true,
         only: None,
         is_alone: false,
+        facts: None,
     };
     let evaluation = compare(&options, streams)?.evaluation;
     streams.print_summary(&comparison_summary::render(&evaluation, Detail::Brief, None))?;

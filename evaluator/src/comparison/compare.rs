@@ -10,6 +10,7 @@ use counterproof_artifact::{CaseId, Extra, Run, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_store::ReadError;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use super::notices;
@@ -23,7 +24,9 @@ use crate::judge::outage::{AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
 use crate::load::{self, ComparedRun};
-use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rules};
+use crate::repeats::{
+    self, CaseResults, Observations, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rules,
+};
 use crate::statistics::usage;
 
 /// An error of [`compare`].
@@ -43,44 +46,126 @@ pub fn compare<E: Send>(
     request: &Request<'_>,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
 ) -> Result<Evaluation, CompareError<E>> {
-    let ids = load::pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
-    let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
-    let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
-    let suites: Vec<_> = ids.iter().map(|id| specs.get(id).and_then(|spec| spec.suite.as_deref())).collect();
-    let changed_inputs = load::case_input::changed_inputs(&request.baseline, &request.new);
-    let inputs = RepeatInputs {
-        baseline: &request.baseline,
-        new: &request.new,
-        expectations: &request.expectations,
-        rules: &request.rules,
-        thresholds: &request.thresholds,
-        is_declared_deterministic: request.declares_deterministic(),
-        convicts_lost: request.limits.lost != Limit::None,
-        changed_inputs: &changed_inputs,
-        suites: &suites,
-    };
-    // All runs are analysed before any pair is shown: which pair shows the deciding difference follows from all cases together.
-    let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
-    // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
-    let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
-    let endings = BaselineEndings::default();
-    repeated.iter().flat_map(RepeatAnalysis::baseline_styles).for_each(|style| endings.note_style(style));
-    let is_deterministic = request.is_deterministic_over(repeated.as_ref());
-    let pass = Pass {
-        request,
-        ids: &ids,
-        specs: &specs,
-        repeated: repeated.as_ref(),
-        values: &UsualValues::default(),
-        contacts: &BaselineContacts::default(),
-        short_texts: &ShortTexts::default(),
-        endings: &endings,
-        repetition: &repetition,
-        is_deterministic,
-        changed_inputs: &changed_inputs,
-    };
-    let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
-    Ok(evaluation(request, &specs, repeated.as_ref(), &suites, rows))
+    let comparison = Comparison::new(request).map_err(CompareError::Read)?;
+    // All runs are read before any pair is shown: which pair shows the deciding difference follows from all cases together.
+    let observed = comparison.is_repeated().then(|| Observations::new(&comparison.inputs(), &comparison.ids));
+    comparison.finish(observed.map_or(Known::Nothing, Known::Runs), sink)
+}
+
+/// What is known before the passes over the cases.
+pub(super) enum Known {
+    Nothing,
+    /// What all runs of every case did.
+    Runs(Observations),
+    /// The result of the first pass, and what it noted.
+    Pairs(Vec<Option<ComparedRow>>, BaselineNotes),
+}
+
+/// What all stages of a comparison share.
+#[derive(Debug)]
+pub(super) struct Comparison<'a> {
+    pub(super) request: &'a Request<'a>,
+    pub(super) ids: Vec<CaseId>,
+    specs: BTreeMap<&'a CaseId, &'a CaseSpec>,
+    suites: Vec<Option<&'a str>>,
+    changed_inputs: BTreeSet<CaseId>,
+}
+
+impl<'a> Comparison<'a> {
+    pub(super) fn new(request: &'a Request<'a>) -> Result<Self, ReadError> {
+        let ids = load::pair(&request.baseline, &request.new)?;
+        let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
+        let suites = ids.iter().map(|id| specs.get(id).and_then(|spec| spec.suite.as_deref())).collect();
+        let changed_inputs = load::case_input::changed_inputs(&request.baseline, &request.new);
+        Ok(Self { request, ids, specs, suites, changed_inputs })
+    }
+
+    /// Whether a side has several runs.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.request.baseline.is_repeated() || self.request.new.is_repeated()
+    }
+
+    pub(super) fn inputs(&self) -> RepeatInputs<'_> {
+        let request = self.request;
+        RepeatInputs {
+            baseline: &request.baseline,
+            new: &request.new,
+            expectations: &request.expectations,
+            rules: &request.rules,
+            thresholds: &request.thresholds,
+            is_declared_deterministic: request.declares_deterministic(),
+            convicts_lost: request.limits.lost != Limit::None,
+            changed_inputs: &self.changed_inputs,
+            suites: &self.suites,
+        }
+    }
+
+    /// Compares the cases that are not compared yet, and judges all of them.
+    pub(super) fn finish<E: Send>(
+        &self,
+        known: Known,
+        sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
+    ) -> Result<Evaluation, CompareError<E>> {
+        let (repeated, notes, rows) = match known {
+            Known::Nothing => (None, BaselineNotes::default(), None),
+            Known::Runs(observed) => {
+                let repeated = RepeatAnalysis::new(&self.inputs(), observed);
+                let notes = BaselineNotes::of_runs(&repeated);
+                (Some(repeated), notes, None)
+            }
+            Known::Pairs(rows, notes) => (None, notes, Some(rows)),
+        };
+        let pass = self.pass(repeated.as_ref(), &notes);
+        let rows = rows.map_or_else(|| pass.first(0..self.ids.len(), &sink), Ok).map_err(CompareError::Sink)?;
+        let rows = pass.second(rows, &sink).map_err(CompareError::Sink)?;
+        Ok(evaluation(self.request, &self.specs, repeated.as_ref(), &self.suites, rows))
+    }
+
+    pub(super) fn pass<'p>(&'p self, repeated: Option<&'p RepeatAnalysis>, notes: &'p BaselineNotes) -> Pass<'p> {
+        Pass { comparison: self, repeated, notes, is_deterministic: self.request.is_deterministic_over(repeated) }
+    }
+}
+
+/// What the answers of the baseline have in common over all cases. Threads can share it; the result does not depend on the order
+/// of the cases.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct BaselineNotes {
+    values: UsualValues,
+    contacts: BaselineContacts,
+    repetition: BaselineRepetition,
+    short_texts: ShortTexts,
+    endings: BaselineEndings,
+}
+
+impl BaselineNotes {
+    /// Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
+    fn of_runs(repeated: &RepeatAnalysis) -> Self {
+        let endings = BaselineEndings::default();
+        repeated.baseline_styles().for_each(|style| endings.note_style(style));
+        Self { endings, repetition: BaselineRepetition::new(repeated.longest_repetition()), ..Self::default() }
+    }
+
+    fn note(&self, index: usize, comparison: &CaseComparison<'_>) {
+        if let Some(answer) = comparison.baseline.answer() {
+            self.values.note(answer, &comparison.unsourced);
+            self.contacts.note(answer);
+            self.repetition.note(answer);
+            self.short_texts.note_baseline(&AnswerFeatures::new(answer));
+            self.endings.note(answer);
+        }
+        if let Some(candidate) = comparison.outage_candidate {
+            self.short_texts.note_new(index, candidate);
+        }
+    }
+
+    /// Adds what another shard of the comparison noted.
+    pub(super) fn merge(&self, other: Self) {
+        self.values.merge(other.values);
+        self.contacts.merge(other.contacts);
+        self.repetition.merge(&other.repetition);
+        self.short_texts.merge(other.short_texts);
+        self.endings.merge(&other.endings);
+    }
 }
 
 fn evaluation(
@@ -160,6 +245,7 @@ fn pair_results(rows: &[ComparedRow]) -> Vec<CaseResults> {
 }
 
 /// What remains of the comparison of a case.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ComparedRow {
     pub(super) evaluation: CaseEvaluation,
     /// The number of matches of each rule of comparison.
@@ -173,69 +259,63 @@ pub(super) struct ComparedRow {
     pub(super) has_different_records: Option<bool>,
 }
 
-/// What the comparisons of all cases share.
+/// A pass over the cases, with what is known of all of them.
 #[derive(Clone, Copy)]
-struct Pass<'a> {
-    request: &'a Request<'a>,
-    ids: &'a [CaseId],
-    specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
+pub(super) struct Pass<'a> {
+    comparison: &'a Comparison<'a>,
     repeated: Option<&'a RepeatAnalysis>,
-    values: &'a UsualValues,
+    notes: &'a BaselineNotes,
     is_deterministic: bool,
-    changed_inputs: &'a BTreeSet<CaseId>,
-    contacts: &'a BaselineContacts,
-    repetition: &'a BaselineRepetition,
-    short_texts: &'a ShortTexts,
-    endings: &'a BaselineEndings,
 }
 
 impl Pass<'_> {
-    /// Compares all cases in parallel. A case whose result depends on the values that baseline usually has in other cases is
-    /// compared a second time, once all of them are loaded; there are few of these.
-    fn compare_all<E: Send>(
+    /// Compares cases in parallel, and notes what their baselines do. `None` for a case whose result depends on the values that
+    /// baseline usually has in other cases; there are few of these.
+    pub(super) fn first<E: Send>(
         self,
+        indexes: impl IntoParallelIterator<Item = usize>,
         sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
-    ) -> Result<Vec<ComparedRow>, E> {
-        let first = |index: usize| {
+    ) -> Result<Vec<Option<ComparedRow>>, E> {
+        let compare = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
             // Noted while the artifact is in memory. The order of the threads does not matter, because a case that needs the
             // complete notes is undecided and compared again.
-            if let Some(answer) = comparison.baseline.answer() {
-                self.values.note(answer, &comparison.unsourced);
-                self.contacts.note(answer);
-                self.repetition.note(answer);
-                self.short_texts.note_baseline(&AnswerFeatures::new(answer));
-                self.endings.note(answer);
-            }
-            if let Some(candidate) = comparison.outage_candidate {
-                self.short_texts.note_new(index, candidate);
-            }
+            self.notes.note(index, &comparison);
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
-        let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;
-        let second = |(index, row): (usize, Option<ComparedRow>)| match row {
+        indexes.into_par_iter().map(compare).collect()
+    }
+
+    /// Compares the cases without a row, once all cases are noted.
+    fn second<E: Send>(
+        self,
+        rows: Vec<Option<ComparedRow>>,
+        sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
+    ) -> Result<Vec<ComparedRow>, E> {
+        let compare = |(index, row): (usize, Option<ComparedRow>)| match row {
             Some(row) => Ok(row),
             None => finish(self.compare_one(index, Coverage::Complete), &sink),
         };
         // `collect` keeps the order of the cases, whichever thread finishes first.
-        rows.into_par_iter().enumerate().map(second).collect()
+        rows.into_par_iter().enumerate().map(compare).collect()
     }
 
     fn compare_one(&self, index: usize, coverage: Coverage) -> CaseComparison<'_> {
-        let case_id = &self.ids[index];
-        let repeats = self.repeated.and_then(|all| Some(CaseRepeats { all, case: all.case(index)? }));
+        let Comparison { request, ids, specs, changed_inputs, .. } = self.comparison;
+        let BaselineNotes { values, contacts, repetition, short_texts, endings } = self.notes;
+        let case_id = &ids[index];
         compare_case(CaseContext {
-            request: self.request,
+            request,
             index,
             case_id,
-            spec: self.specs.get(case_id).copied(),
-            repeats,
-            baseline_values: BaselineValues { usual: self.values, repetition: self.repetition, coverage },
+            spec: specs.get(case_id).copied(),
+            repeats: self.repeated.and_then(|all| Some(CaseRepeats { all, case: all.case(index)? })),
+            baseline_values: BaselineValues { usual: values, repetition, coverage },
             is_deterministic: self.is_deterministic,
-            has_changed_input: self.changed_inputs.contains(case_id),
-            baseline_contacts: self.contacts,
-            short_texts: self.short_texts,
-            baseline_endings: self.endings,
+            has_changed_input: changed_inputs.contains(case_id),
+            baseline_contacts: contacts,
+            short_texts,
+            baseline_endings: endings,
         })
     }
 }

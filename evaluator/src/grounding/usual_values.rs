@@ -4,6 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::origins::{each_holder, root};
@@ -25,12 +26,12 @@ const CASES_PER_UNSOURCED: usize = 10;
 const ARGUMENTS_PER_CASE: usize = 256;
 
 /// The values of the baseline by argument. Threads can share it; the result does not depend on the order of the cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct UsualValues {
     known: Mutex<HashedMap<KnownValues>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct KnownValues {
     /// The number of cases that pass the argument.
     cases: usize,
@@ -73,12 +74,16 @@ impl UsualValues {
         // The answer is read before the lock is taken, so that threads wait only for the merge.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (argument, values) in here {
-            let known = known.entry(argument).or_default();
-            known.cases += 1;
-            known.unsourced += usize::from(unsourced.contains(&argument));
-            for value in values {
-                add(&mut known.values, value);
-            }
+            let unsourced = usize::from(unsourced.contains(&argument));
+            known.entry(argument).or_default().add(KnownValues { cases: 1, unsourced, values });
+        }
+    }
+
+    /// Adds what another shard of the comparison noted.
+    pub(crate) fn merge(&self, other: Self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (argument, more) in other.known.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            known.entry(argument).or_default().add(more);
         }
     }
 
@@ -102,6 +107,17 @@ impl UsualValues {
         // Relative to the cases: three values in three cases are data, three values in a hundred cases are a vocabulary.
         let few = known.cases >= CASES_PER_VALUE * known.values.len();
         if few && known.values.contains(&meaning_hash(value)) { Classification::Usual } else { Classification::Unusual }
+    }
+}
+
+impl KnownValues {
+    /// Adds further cases.
+    fn add(&mut self, more: Self) {
+        self.cases += more.cases;
+        self.unsourced += more.unsourced;
+        for value in more.values {
+            add(&mut self.values, value);
+        }
     }
 }
 

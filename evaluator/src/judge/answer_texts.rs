@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Content, EventBody, RiskLevel, Side};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ReasonCode;
@@ -36,7 +37,7 @@ pub(crate) struct TextFinding {
 }
 
 /// The features of the texts of one answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AnswerStyle {
     language: Option<Language>,
     is_cut: bool,
@@ -46,7 +47,7 @@ pub(crate) struct AnswerStyle {
 }
 
 /// A high-risk call that did not fail.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct HighRiskCall {
     tool: u64,
     event: usize,
@@ -154,7 +155,7 @@ fn ends_mid_sentence(text: &str) -> bool {
 
 /// Whether any answer of the baseline ends within a sentence: then this is its style. Threads can share it; the result does not
 /// depend on the order of the cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BaselineEndings(AtomicBool);
 
 impl BaselineEndings {
@@ -164,6 +165,11 @@ impl BaselineEndings {
 
     pub(crate) fn note_style(&self, baseline: &AnswerStyle) {
         self.0.fetch_or(baseline.is_cut, Ordering::Relaxed);
+    }
+
+    /// Adds what another shard of the comparison noted.
+    pub(crate) fn merge(&self, other: &Self) {
+        self.0.fetch_or(other.0.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn are_mid_sentence(&self) -> bool {

@@ -2,13 +2,14 @@
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{RiskLevel, Side, Sides};
+use serde::{Deserialize, Serialize};
 
 use super::outcomes::Outcomes;
 use crate::load::{LoadedAnswer, tool_names};
 use crate::values::text;
 
 /// A hand-over that took effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandOver {
     pub(crate) tool: String,
     /// The pointer to its call, or to its action if the transcript has no call.

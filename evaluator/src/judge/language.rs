@@ -4,44 +4,46 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
+
 /// Languages with Latin letters, each with frequent function words. Words that several of them have count for each.
 const FUNCTION_WORDS: [(Language, &str); 9] = [
     (
-        Language("English"),
+        Language::English,
         "the and of to is you your are have has was with for this that will been be it if not can any on at from or as an we",
     ),
     (
-        Language("German"),
+        Language::German,
         "der die das und ist sie ihr ihre ihnen ich wir nicht ein eine einen zu mit auf für von den dem im wird wurde haben \
          hat sind bei oder wenn",
     ),
     (
-        Language("French"),
+        Language::French,
         "le la les et est vous votre vos je nous ne pas un une des du de à avec pour sur dans que qui sera été avez ou si au \
          ce cette",
     ),
     (
-        Language("Spanish"),
+        Language::Spanish,
         "el la los las y es usted su sus yo no un una de del a con para por en que será ha sido si o al este esta se le",
     ),
     (
-        Language("Portuguese"),
+        Language::Portuguese,
         "o a os as e é você seu sua eu não um uma de do da com para por em que será foi se ou ao no na este esta dos das",
     ),
     (
-        Language("Italian"),
+        Language::Italian,
         "il lo la gli le e è lei suo sua io non un una di del della con per su in che sarà stato se o al nel questo questa i",
     ),
     (
-        Language("Dutch"),
+        Language::Dutch,
         "de het een en is u uw ik wij niet van te met voor op in dat zal wordt heeft zijn bij of als deze dit om aan",
     ),
     (
-        Language("Polish"),
+        Language::Polish,
         "i w na z do nie jest się to że o jak po za od przez dla czy lub jeśli pan pani został została będzie są oraz",
     ),
     (
-        Language("Swedish"),
+        Language::Swedish,
         "och att det är en ett på som för med av den du din ni er har inte jag vi om till kommer från eller när kan",
     ),
 ];
@@ -55,13 +57,51 @@ const LETTERS: usize = 4;
 /// Fewest function words.
 const FOUND: usize = 3;
 
-/// A language with few words in common with others, by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Language(&'static str);
+/// A language with few words in common with others, or the languages of one script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Language {
+    English,
+    German,
+    French,
+    Spanish,
+    Portuguese,
+    Italian,
+    Dutch,
+    Polish,
+    Swedish,
+    Greek,
+    Cyrillic,
+    Hebrew,
+    Arabic,
+    Devanagari,
+    Thai,
+    Korean,
+    Japanese,
+    Chinese,
+}
 
 impl Language {
     pub(super) const fn name(self) -> &'static str {
-        self.0
+        match self {
+            Language::English => "English",
+            Language::German => "German",
+            Language::French => "French",
+            Language::Spanish => "Spanish",
+            Language::Portuguese => "Portuguese",
+            Language::Italian => "Italian",
+            Language::Dutch => "Dutch",
+            Language::Polish => "Polish",
+            Language::Swedish => "Swedish",
+            Language::Greek => "Greek",
+            Language::Cyrillic => "a language with Cyrillic letters",
+            Language::Hebrew => "Hebrew",
+            Language::Arabic => "a language with Arabic letters",
+            Language::Devanagari => "a language with Devanagari letters",
+            Language::Thai => "Thai",
+            Language::Korean => "Korean",
+            Language::Japanese => "Japanese",
+            Language::Chinese => "Chinese",
+        }
     }
 }
 
@@ -78,9 +118,9 @@ pub(super) fn other_language(old: &str, new: &str) -> Option<Language> {
     let (known, found) = (scripts(&old), scripts(&new));
     let has = |counts: &[(Language, usize)], script: Language| counts.iter().any(|(other, _)| *other == script);
     // Japanese mixes its own letters with Chinese ones.
-    let japanese = Language("Japanese");
+    let japanese = Language::Japanese;
     let is_known = |script: Language| {
-        has(&known, script) || script == Language("Chinese") && (has(&known, japanese) || has(&found, japanese))
+        has(&known, script) || script == Language::Chinese && (has(&known, japanese) || has(&found, japanese))
     };
     let other = found.iter().find(|(script, count)| *count >= LETTERS && !is_known(*script)).map(|(script, _)| *script);
     other.or_else(|| translated(&Words::new(&old), &Words::new(&new)))
@@ -187,10 +227,11 @@ fn by_function_words(text: &str) -> Option<Language> {
 fn by_script(text: &str) -> Option<Language> {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let counts = scripts(text);
-    let of = |name: &str| counts.iter().find(|(script, _)| script.name() == name).map_or(0, |(_, count)| *count);
+    let of = |of: Language| counts.iter().find(|(script, _)| *script == of).map_or(0, |(_, count)| *count);
     // Japanese mixes its own letters with Chinese ones.
-    if of("Japanese") > 0 && 2 * (of("Japanese") + of("Chinese")) > letters && letters >= WORDS {
-        return Some(Language("Japanese"));
+    if of(Language::Japanese) > 0 && 2 * (of(Language::Japanese) + of(Language::Chinese)) > letters && letters >= WORDS
+    {
+        return Some(Language::Japanese);
     }
     let (script, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     (2 * count > letters && letters >= WORDS).then_some(script)
@@ -198,19 +239,19 @@ fn by_script(text: &str) -> Option<Language> {
 
 /// The script of a letter; `None` for Latin and for rare scripts.
 fn script(c: char) -> Option<Language> {
-    let name = match u32::from(c) {
-        0x0370..=0x03ff => "Greek",
-        0x0400..=0x052f => "a language with Cyrillic letters",
-        0x0590..=0x05ff => "Hebrew",
-        0x0600..=0x06ff | 0x0750..=0x077f => "a language with Arabic letters",
-        0x0900..=0x097f => "a language with Devanagari letters",
-        0x0e00..=0x0e7f => "Thai",
-        0x1100..=0x11ff | 0xac00..=0xd7af => "Korean",
-        0x3040..=0x30ff => "Japanese",
-        0x3400..=0x4dbf | 0x4e00..=0x9fff => "Chinese",
+    let script = match u32::from(c) {
+        0x0370..=0x03ff => Language::Greek,
+        0x0400..=0x052f => Language::Cyrillic,
+        0x0590..=0x05ff => Language::Hebrew,
+        0x0600..=0x06ff | 0x0750..=0x077f => Language::Arabic,
+        0x0900..=0x097f => Language::Devanagari,
+        0x0e00..=0x0e7f => Language::Thai,
+        0x1100..=0x11ff | 0xac00..=0xd7af => Language::Korean,
+        0x3040..=0x30ff => Language::Japanese,
+        0x3400..=0x4dbf | 0x4e00..=0x9fff => Language::Chinese,
         _ => return None,
     };
-    Some(Language(name))
+    Some(script)
 }
 
 #[cfg(test)]

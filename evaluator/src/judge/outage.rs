@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use counterproof_artifact::{Content, EventBody};
+use serde::{Deserialize, Serialize};
 
 use crate::grounding::Coverage;
 use crate::load::LoadedAnswer;
@@ -54,7 +55,7 @@ const PHRASES: [&str; 30] = [
 ];
 
 /// The features of an answer by which an outage is recognised.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AnswerFeatures {
     /// `None` if the text is long.
     text: Option<ShortText>,
@@ -62,7 +63,7 @@ pub(crate) struct AnswerFeatures {
     tools: BTreeSet<u64>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct ShortText {
     hash: u64,
     has_phrase: bool,
@@ -127,12 +128,12 @@ impl Candidate {
 }
 
 /// The short texts of all cases. Threads can share it; the result does not depend on the order of the cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ShortTexts {
     known: Mutex<KnownTexts>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct KnownTexts {
     baseline: BTreeSet<u64>,
     /// For each candidate of new, its cases.
@@ -149,6 +150,16 @@ pub(crate) enum OutageDecision {
 }
 
 impl ShortTexts {
+    /// Adds what another shard of the comparison noted.
+    pub(crate) fn merge(&self, other: Self) {
+        let other = other.known.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.baseline.extend(other.baseline);
+        for (text, cases) in other.new {
+            known.new.entry(text).or_default().extend(cases);
+        }
+    }
+
     pub(crate) fn note_baseline(&self, answer: &AnswerFeatures) {
         if let Some(text) = answer.text {
             self.known.lock().unwrap_or_else(PoisonError::into_inner).baseline.insert(text.hash);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use counterproof_artifact::evaluation::{Judgement, SideUsage, UsageCode};
 use counterproof_artifact::{Attempt, AttemptOutcome, Count, EventBody, Millis, Quantity};
 use counterproof_cases::Expected;
+use serde::{Deserialize, Serialize};
 
 use crate::load::LoadedAnswer;
 use crate::messages::usage as text;
@@ -165,7 +166,7 @@ pub(crate) fn longest(loaded: &LoadedAnswer) -> Option<Repetition> {
 }
 
 /// The longest repetition in any answer of the baseline. Threads can share it; the result does not depend on the order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BaselineRepetition(AtomicUsize);
 
 impl BaselineRepetition {
@@ -177,6 +178,11 @@ impl BaselineRepetition {
         if let Some(repetition) = longest(baseline) {
             self.0.fetch_max(repetition.times, Ordering::Relaxed);
         }
+    }
+
+    /// Adds what another shard of the comparison noted.
+    pub(crate) fn merge(&self, other: &Self) {
+        self.0.fetch_max(other.times(), Ordering::Relaxed);
     }
 
     pub(crate) fn times(&self) -> usize {

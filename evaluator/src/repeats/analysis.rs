@@ -35,6 +35,29 @@ const PLACES_LISTED: usize = 50;
 /// The share of `alpha` for the test of lost cases.
 pub(crate) const LOST_SHARE: f64 = 0.4;
 
+/// What all runs did in some cases.
+#[derive(Debug, Default)]
+pub(crate) struct Observations {
+    pub(crate) cases: Vec<CaseObservations>,
+    pub(crate) names: Names,
+}
+
+impl Observations {
+    /// Reads all runs of these cases.
+    pub(crate) fn new<'c>(inputs: &RepeatInputs<'_>, case_ids: impl IntoParallelIterator<Item = &'c CaseId>) -> Self {
+        let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules, side: Side::New };
+        // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
+        let observe = |id: &CaseId| {
+            if inputs.changed_inputs.contains(id) {
+                return (CaseObservations::not_comparable(inputs.baseline, inputs.new), Names::default());
+            }
+            CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id)
+        };
+        let (cases, learnt): (Vec<_>, Vec<_>) = case_ids.into_par_iter().map(observe).unzip();
+        Self { cases, names: learnt.into_iter().fold(Names::default(), Names::merged) }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatInputs<'a> {
     pub baseline: &'a SideRuns,
@@ -101,19 +124,10 @@ pub(crate) struct CaseAnalysis {
 }
 
 impl RepeatAnalysis {
-    /// Analyses all runs of the cases. Deterministic: the same runs give the same result.
-    pub(crate) fn new(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
-        let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules, side: Side::New };
-        // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
-        let survey = |id: &CaseId| {
-            if inputs.changed_inputs.contains(id) {
-                return (CaseObservations::not_comparable(inputs.baseline, inputs.new), Names::default());
-            }
-            CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id)
-        };
-        let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
-        let observed = CaseObservations::without_outages(observed);
-        let names = learnt.into_iter().fold(Names::default(), Names::merged);
+    /// Analyses the observations of all cases. Deterministic: the same runs give the same result.
+    pub(crate) fn new(inputs: &RepeatInputs<'_>, observed: Observations) -> Self {
+        let Observations { cases, names } = observed;
+        let observed = CaseObservations::without_outages(cases);
         let confirms = ConfirmationRuns::from_runs(inputs.baseline, inputs.new);
         let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();
         let alpha = inputs.thresholds.alpha.value();

@@ -10,6 +10,7 @@ use counterproof_artifact::evaluation::{
     CaseMeasure, GateRule, GateScope, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier,
 };
 use counterproof_artifact::{Confirmation, ProposedAction, RiskLevel, Sides};
+use serde::{Deserialize, Serialize};
 
 use super::observations::{CaseObservations, RunOutcome};
 
@@ -391,7 +392,7 @@ fn rate(tally: Tally) -> Rate {
 }
 
 /// The result of one run of a case, as far as the measures count it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RunResult {
     /// The run did not select the case, or has no valid artifact of it.
     Unknown,

@@ -13,8 +13,12 @@ mod place;
 mod reasons;
 mod unseen;
 
-pub(crate) use analysis::{CaseAnalysis, LOST_SHARE, RepeatAnalysis, RepeatInputs, hints, solved_tallies};
+pub(crate) use analysis::{
+    CaseAnalysis, LOST_SHARE, Observations, RepeatAnalysis, RepeatInputs, hints, solved_tallies,
+};
 pub use confirming::{LostCases, smallest_confirmable};
 pub(crate) use measures::{CaseResults, RunResult};
 pub(crate) use measures::{SuiteAnalysis, suite_rules};
+pub(crate) use observations::CaseObservations;
+pub(crate) use place::Names;
 pub(crate) use reasons::explaining;

@@ -3,6 +3,7 @@
 
 use counterproof_artifact::evaluation::{CaseUsage, SideUsage};
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
+use serde::{Deserialize, Serialize};
 
 use super::measures::{CaseResults, ConfirmationRuns, RunResult};
 use super::place::AnswerPlaces;
@@ -22,8 +23,8 @@ use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
 
 /// The outcomes of a case in every run of both sides, in the order of the runs.
-#[derive(Debug)]
-pub(super) struct CaseObservations {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CaseObservations {
     pub(super) baseline: Vec<RunOutcome>,
     pub(super) new: Vec<RunOutcome>,
     /// The runs of new whose answer is an outage. Their outcome is [`RunOutcome::Failed`].
@@ -38,7 +39,7 @@ pub(super) struct Criteria<'a> {
     pub(super) side: Side,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RunOutcome {
     NotSelected,
     /// The run selected the case and has no artifact of it.
@@ -48,7 +49,7 @@ pub(super) enum RunOutcome {
     Answered(Box<Answered>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Answered {
     pub(super) hashes: PlaceHashes,
     pub(super) result: RunResult,

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use counterproof_artifact::{EventBody, RiskLevel};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::diff::events::{self, EventKind};
@@ -46,7 +47,7 @@ pub(super) enum Place<'a> {
     Output { path: &'a str },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ActionAspect {
     Existence,
     Content,
@@ -329,7 +330,7 @@ fn leaf(value: &Value, path: &mut String, left: &mut usize, visit: &mut dyn FnMu
 pub(super) const ABSENT: u64 = 0;
 
 /// The hash of an answer at each of its places, sorted by place.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct PlaceHashes {
     by_place: Vec<(u64, u64)>,
 }
@@ -366,10 +367,11 @@ impl PlaceHashes {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Names(HashMap<u64, Named>);
+/// What is known of each place, by its key.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Names(HashMap<u64, Named>);
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Named {
     name: String,
     owner: Option<u64>,
@@ -377,7 +379,7 @@ struct Named {
 }
 
 impl Names {
-    pub(super) fn merged(mut self, others: Names) -> Self {
+    pub(crate) fn merged(mut self, others: Names) -> Self {
         for (place, name) in others.0 {
             self.0.entry(place).or_insert(name);
         }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher, RandomState};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use serde_json::{Map, Number, Value};
 
@@ -63,16 +63,18 @@ pub(super) fn number_key(number: &Number) -> NumberKey {
 
 /// Returns a hash that is equal for values that are equal in meaning, within one process.
 ///
-/// Each process has its own key, so that no agent can construct colliding values.
+/// Each process has its own key, or the comparison has one, so that no agent can construct colliding values.
 pub(crate) fn meaning_hash(value: &Value) -> u64 {
-    let mut hasher = KEY.build_hasher();
+    let mut hasher = keyed();
     hash_meaning(value, &mut hasher);
     hasher.finish()
 }
 
 /// Hashes a key made of several parts, such as other hashes, with the key of this process.
 pub(crate) fn key_of(parts: impl Hash) -> u64 {
-    KEY.hash_one(parts)
+    let mut hasher = keyed();
+    parts.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the [`meaning_hash`] of a text, without building a value.
@@ -82,12 +84,24 @@ pub(crate) fn text_hash(text: &str) -> u64 {
 
 /// Returns the [`meaning_hash`] of an object, without building a value.
 pub(crate) fn object_hash(fields: &Map<String, Value>) -> u64 {
-    let mut hasher = KEY.build_hasher();
+    let mut hasher = keyed();
     hash_object(fields, &mut hasher);
     hasher.finish()
 }
 
-static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+/// A hasher that has read the key of this process.
+static KEYED: OnceLock<DefaultHasher> = OnceLock::new();
+
+fn keyed() -> DefaultHasher {
+    KEYED.get_or_init(|| RandomState::new().build_hasher()).clone()
+}
+
+/// Sets the key of this process, so that processes with the same key have the same hashes. Without effect after the first hash.
+pub(crate) fn set_key(key: &[u8]) {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(key);
+    let _ = KEYED.set(hasher);
+}
 
 /// The type of a value. It is hashed first, so that values of different types do not collide.
 #[derive(Hash)]
@@ -119,7 +133,7 @@ fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
 
 fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHasher) {
     let field = |(key, value): (&String, &Value)| {
-        let mut field = KEY.build_hasher();
+        let mut field = keyed();
         key.hash(&mut field);
         hash_meaning(value, &mut field);
         field.finish()

@@ -6,4 +6,4 @@ pub mod text;
 pub(crate) mod tokens;
 
 pub use meaning::same;
-pub(crate) use meaning::{key_of, meaning_hash, object_hash, same_object, text_hash, type_name};
+pub(crate) use meaning::{key_of, meaning_hash, object_hash, same_object, set_key, text_hash, type_name};

@@ -2,10 +2,9 @@
 //! `1,250.00` is `1250`, `May 27, 2024` is `2024-05-27`, and case does not matter. One pass without backtracking. Also recognises
 //! arithmetic expressions for calculators, whose numbers can have different origins, while an id or a date has one origin as a whole.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::LazyLock;
-
 use serde_json::{Number, Value};
+
+use crate::values::key_of;
 
 /// Whole floats below this are written as whole numbers.
 const WHOLE_FLOATS: f64 = 1e36;
@@ -43,11 +42,8 @@ impl Date {
     }
 }
 
-/// The key of this process, so that no agent can construct colliding values.
-static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-
 pub(crate) fn pair(first: u64, second: u64) -> u64 {
-    KEY.hash_one((first, second))
+    key_of((first, second))
 }
 
 /// Reads texts one after the other as if they were one.
@@ -97,7 +93,7 @@ impl Groups {
         let letters = group.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase()));
         self.joined.extend(letters);
         for &from in self.starts.iter().rev().skip(1) {
-            take(Token::Joined(KEY.hash_one(&self.joined[from..])));
+            take(Token::Joined(key_of(&self.joined[from..])));
         }
     }
 }
@@ -205,7 +201,7 @@ impl Reader {
             1..=4 => number.parse().map_or(Part::Other, |value| Part::Number(value, number.len())),
             _ => Part::Other,
         };
-        let word = Word { hash: KEY.hash_one(number), has_digit: true, length: number.len() };
+        let word = Word { hash: key_of(number), has_digit: true, length: number.len() };
         self.emit(word, Some(part), take);
         // 20240527
         if let (8, Ok(compact)) = (number.len(), number.parse::<u32>()) {
@@ -250,7 +246,7 @@ impl Reader {
             "st" | "nd" | "rd" | "th" | "of" | "to" | "and" | "until" | "through" | "the" => None,
             word => Some(month(word).map_or(Part::Other, Part::Month)),
         };
-        let word = Word { hash: KEY.hash_one(short_form(&self.word)), has_digit, length };
+        let word = Word { hash: key_of(short_form(&self.word)), has_digit, length };
         self.emit(word, part, take);
         end
     }
@@ -302,17 +298,17 @@ fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
 }
 
 fn yearless(month: u16, day: u16) -> u64 {
-    KEY.hash_one((month, day))
+    key_of((month, day))
 }
 
 fn whole_hash(year: u16, month: u16, day: u16) -> u64 {
-    KEY.hash_one((year, month, day))
+    key_of((year, month, day))
 }
 
 /// The hash of an id as a whole: letter case and separators do not matter.
 pub(crate) fn id_hash(text: &str) -> u64 {
     let plain: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    KEY.hash_one(plain.as_str())
+    key_of(plain.as_str())
 }
 
 /// True for a text that is only a date, with or without a weekday and a time of day.

@@ -6,7 +6,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Extra, NameError, Outcome, Run, RunId, ShardOf, Side, Stats};
-use counterproof_cases::cases_digest;
+use counterproof_cases::{Shard, cases_digest};
 use counterproof_store::write::{self, Durability, WriteError};
 use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter, StagedRun, read_file};
 use jiff::{SpanRound, Timestamp, Unit};
@@ -17,7 +17,7 @@ use super::changes::{absolute, rebase_path};
 use super::salvage;
 use super::salvage::was_skipped;
 use super::take_over::is_complete;
-use crate::policy::{RunShard, Shard};
+use crate::policy::RunShard;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,11 +9,12 @@ use std::num::NonZeroU32;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{NameError, Run, RunId, Side};
+use counterproof_cases::Shard;
 use counterproof_store::write::{self, Durability, WriteError};
 use counterproof_store::{ASSETS_FOLDER, RUN_FILE, ReadError, RunReader, RunWriter};
 
 use super::changes::{Changes, FAILED_RUN, changes};
-use crate::policy::{RunShard, Shard};
+use crate::policy::RunShard;
 
 /// A complete attempt at a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,6 +17,6 @@ pub use retry::RetryPolicy;
 pub(crate) use retry::RetryTokens;
 pub(crate) use retry::{Decision, FailedAttempt, retry_after};
 pub use retry::{RetryBudget, RetryBudgetError, RetryOn, RetryOnError};
+pub use shard::RunShard;
 pub use shard::{InvalidValue, ShardDetectionError, detect_shard};
-pub use shard::{RunShard, Shard, ShardError};
 pub use spending::{Spending, UsageLimits};

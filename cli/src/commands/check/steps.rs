@@ -286,6 +286,7 @@ impl Check<'_> {
             write_back: false,
             only: self.selection.is_partial.then(|| Arc::new(self.selection.ids())),
             is_alone: !has_baseline,
+            facts: None,
         };
         let evaluation = compare::compare(&options, streams)?.evaluation;
         append_step_summary(&options, &evaluation, streams);

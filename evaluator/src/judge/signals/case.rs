@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use counterproof_artifact::{Side, Sides};
+use serde::{Deserialize, Serialize};
 
 use super::shapes::{self, Contact, ContactKind, contacts};
 use super::signal::SignalSettings;
@@ -24,7 +25,7 @@ const CASES: usize = 2;
 const PER_CASE: usize = 256;
 
 /// The contacts of the baseline. Threads can share it; the result does not depend on the order of the cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BaselineContacts {
     /// The number of cases that use a contact, by its hash, up to [`CASES`].
     known: Mutex<HashedMap<usize>>,
@@ -59,6 +60,15 @@ impl BaselineContacts {
             let cases = known.entry(contact).or_default();
             // Counted up to the needed number only, so that the order of the cases cannot matter.
             *cases = (*cases + 1).min(CASES);
+        }
+    }
+
+    /// Adds what another shard of the comparison noted.
+    pub(crate) fn merge(&self, other: Self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (contact, more) in other.known.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            let cases = known.entry(contact).or_default();
+            *cases = (*cases + more).min(CASES);
         }
     }
 

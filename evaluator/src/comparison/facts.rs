@@ -1,0 +1,430 @@
+//! A comparison in shards: each shard compares its cases and writes what it found, its facts, and one process judges all cases
+//! from the facts of all shards. The result is that of [`super::compare`].
+//!
+//! Facts are lines of JSON: a header, what the baseline of the shard's cases has in common, and a line for each case. They are
+//! read by the version that wrote them, so their fields are not a format for other programs.
+//!
+//! With one run per side, a line has the row of a case, unless it depends on the other shards; those cases are compared again.
+//! With several runs, a line has what all runs of the case did, and the pair to show is chosen and compared at the end.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::{self, BufRead, BufReader, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical::Sha256Hasher;
+use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_cases::Shard;
+use counterproof_store::write::{self, AtomicFile, Durability, WriteError};
+use counterproof_store::{ReadError, read_file};
+use rayon::prelude::*;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::case::CaseComparison;
+use super::compare::{BaselineNotes, CompareError, ComparedRow, Comparison, Known};
+use super::request::Request;
+use crate::load::ComparedRun;
+use crate::repeats::{CaseObservations, Names, Observations};
+use crate::values::{set_key, text_hash};
+
+const EXTENSION: &str = "jsonl";
+
+/// Facts that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteFactsError {
+    /// A run folder could not be listed.
+    #[error(transparent)]
+    Runs(#[from] ReadError),
+    /// The facts could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Facts that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FactsError {
+    /// A run folder could not be listed.
+    #[error(transparent)]
+    Runs(#[from] ReadError),
+    /// The folder has no facts.
+    #[error("`{0}` has no facts")]
+    Empty(Utf8PathBuf),
+    /// The file or the folder could not be read.
+    #[error("failed to read `{path}`")]
+    Read {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A line is not what facts have there.
+    #[error("`{path}` is not a file of facts, or is damaged: line {line}")]
+    Line {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The number of the line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The file ends early, or names a case twice or one that it cannot have.
+    #[error("`{path}` is damaged: {what}")]
+    Damaged {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Another version wrote the file.
+    #[error("`{path}` was written by {theirs}, and this is {ours}")]
+    Version {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The version that wrote it.
+        theirs: String,
+        /// This version.
+        ours: String,
+    },
+    /// The file is of other runs, cases or rules.
+    #[error("`{0}` has the facts of another comparison: of other runs, cases or rules")]
+    Foreign(Utf8PathBuf),
+    /// The file is of another division.
+    #[error("`{path}` has the facts of shard {shard}, and others of {expected} shards")]
+    Count {
+        /// The file.
+        path: Utf8PathBuf,
+        /// Its shard.
+        shard: Shard,
+        /// The number of shards in the files before.
+        expected: u32,
+    },
+    /// Two files are of the same shard.
+    #[error("`{first}` and `{second}` both have the facts of shard {shard}")]
+    Doubled {
+        /// The shard.
+        shard: Shard,
+        /// The file that was read first.
+        first: Utf8PathBuf,
+        /// The other file.
+        second: Utf8PathBuf,
+    },
+    /// Shards are missing.
+    #[error("{} of {count} shards have no facts: {}", missing.len(), list(missing))]
+    Missing {
+        /// The numbers of the shards.
+        missing: Vec<u32>,
+        /// The number of shards.
+        count: u32,
+    },
+}
+
+/// The first shards of a list: `3, 4, 7 and 20 more`.
+fn list(shards: &[u32]) -> String {
+    const NAMED: usize = 10;
+    let named: Vec<_> = shards.iter().take(NAMED).map(u32::to_string).collect();
+    let more = if shards.len() > NAMED { format!(" and {} more", shards.len() - NAMED) } else { String::new() };
+    format!("{}{more}", named.join(", "))
+}
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    schema_version: Schema,
+    evaluator_version: String,
+    /// The digest of what decides the facts: the runs, the cases and the rules.
+    comparison: Sha256Digest,
+    /// A hash with the key of the process. Hashes of processes with different keys cannot be compared.
+    key_check: u64,
+    shard: Shard,
+    cases: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Schema {
+    #[serde(rename = "comparison-facts.v1")]
+    V1,
+}
+
+const VERSION: &str = concat!("counterproof ", env!("CARGO_PKG_VERSION"));
+
+/// The second line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Shared {
+    Notes(BaselineNotes),
+    Places(Names),
+}
+
+/// What is known of a case.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CaseFacts {
+    Row(Box<ComparedRow>),
+    /// The row depends on the cases of other shards.
+    Undecided,
+    Runs(CaseObservations),
+}
+
+/// The line of a case.
+#[derive(Debug, Serialize, Deserialize)]
+struct CaseLine {
+    /// The position among all cases of the comparison.
+    index: usize,
+    facts: CaseFacts,
+}
+
+/// Compares the cases of a shard, and writes their facts to a file in the folder. Returns the path of the file.
+pub fn write_facts(request: &Request<'_>, shard: Shard, folder: &Utf8Path) -> Result<Utf8PathBuf, WriteFactsError> {
+    let comparison = Comparison::new(request)?;
+    write::create_folder(folder)?;
+    let path = folder.join(format!("shard-{}-of-{}.{EXTENSION}", shard.index(), shard.count()));
+    let mut out = AtomicFile::create(&path)?;
+    let digest = digest(&comparison);
+    set_key(digest.to_string().as_bytes());
+    let indexes: Vec<_> = (0..comparison.ids.len()).filter(|index| shard.contains(&comparison.ids[*index])).collect();
+    let header = Header {
+        schema_version: Schema::V1,
+        evaluator_version: VERSION.to_owned(),
+        comparison: digest,
+        key_check: key_check(),
+        shard,
+        cases: indexes.len(),
+    };
+    let failed = |source: io::Error| WriteError { path: path.clone(), source };
+    write_line(&mut out, &header).map_err(failed)?;
+    if comparison.is_repeated() {
+        let ids: Vec<_> = indexes.iter().map(|index| &comparison.ids[*index]).collect();
+        let Observations { cases, names } = Observations::new(&comparison.inputs(), ids);
+        write_line(&mut out, &Shared::Places(names)).map_err(failed)?;
+        for (index, runs) in indexes.iter().zip(cases) {
+            let facts = CaseFacts::Runs(runs);
+            write_line(&mut out, &CaseLine { index: *index, facts }).map_err(failed)?;
+        }
+    } else {
+        let notes = BaselineNotes::default();
+        let nothing = |_: &CaseComparison<'_>| Ok::<_, WriteError>(());
+        let rows = comparison.pass(None, &notes).first(indexes.clone(), nothing)?;
+        write_line(&mut out, &Shared::Notes(notes)).map_err(failed)?;
+        for (index, row) in indexes.iter().zip(rows) {
+            let facts = row.map_or(CaseFacts::Undecided, |row| CaseFacts::Row(Box::new(row)));
+            write_line(&mut out, &CaseLine { index: *index, facts }).map_err(failed)?;
+        }
+    }
+    out.commit(Durability::Synced)?;
+    Ok(path)
+}
+
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}
+
+/// The digest of what decides the facts. Paths are not a part of it: machines may see the same runs at different paths.
+fn digest(comparison: &Comparison<'_>) -> Sha256Digest {
+    let request = comparison.request;
+    let mut hasher = Sha256Hasher::default();
+    // The length first, so that no two sequences of parts have the same bytes.
+    let mut add = |part: &[u8]| {
+        hasher.update(&(part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    };
+    for side in [&request.baseline, &request.new] {
+        add(&(side.iter().len() as u64).to_be_bytes());
+        for run in side.iter().map(ComparedRun::reader) {
+            add(&serde_json::to_vec(run.run()).unwrap_or_default());
+        }
+    }
+    comparison.ids.iter().for_each(|id| add(id.as_str().as_bytes()));
+    add(&serde_json::to_vec(request.cases).unwrap_or_default());
+    let Request { rules, signals, thresholds, is_deterministic, is_alone, .. } = request;
+    add(format!("{rules:?} {signals:?} {thresholds:?} {is_deterministic} {is_alone}").as_bytes());
+    hasher.finish().0
+}
+
+fn key_check() -> u64 {
+    text_hash("comparison-facts")
+}
+
+/// The facts of all shards of a comparison.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    comparison: Comparison<'a>,
+    digest: Sha256Digest,
+    /// The number of shards, and the file of each.
+    shards: Option<u32>,
+    files: BTreeMap<u32, Utf8PathBuf>,
+    notes: BaselineNotes,
+    places: Names,
+    cases: Vec<Option<CaseFacts>>,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads the facts in a folder, which must have those of each shard once.
+    pub fn read(request: &'a Request<'a>, folder: &Utf8Path) -> Result<Self, FactsError> {
+        let comparison = Comparison::new(request)?;
+        let digest = digest(&comparison);
+        set_key(digest.to_string().as_bytes());
+        let cases = comparison.ids.iter().map(|_| None).collect();
+        let mut facts = Self {
+            comparison,
+            digest,
+            shards: None,
+            files: BTreeMap::new(),
+            notes: BaselineNotes::default(),
+            places: Names::default(),
+            cases,
+        };
+        for path in files(folder).map_err(|source| FactsError::Read { path: folder.to_owned(), source })? {
+            let (file, _) = read_file::open(&path).map_err(|source| FactsError::Read { path: path.clone(), source })?;
+            facts.add(&path, BufReader::new(file))?;
+        }
+        facts.check_complete(folder)?;
+        Ok(facts)
+    }
+
+    fn add(&mut self, path: &Utf8Path, file: impl BufRead) -> Result<(), FactsError> {
+        let mut lines = Lines { path, file, read: 0, line: String::new() };
+        let header: Header = lines.required()?;
+        self.check(path, &header)?;
+        match lines.required()? {
+            Shared::Notes(notes) => self.notes.merge(notes),
+            Shared::Places(names) => self.places = std::mem::take(&mut self.places).merged(names),
+        }
+        let damaged = |what: String| FactsError::Damaged { path: path.to_owned(), what };
+        let mut found = 0;
+        while let Some(CaseLine { index, facts }) = lines.next()? {
+            // What a line has follows from the number of runs, which the digest covers.
+            if matches!(facts, CaseFacts::Runs(_)) != self.comparison.is_repeated() {
+                return Err(damaged(format!("line {} has facts of another kind", lines.read)));
+            }
+            match self.cases.get_mut(index) {
+                Some(slot @ None) => *slot = Some(facts),
+                Some(Some(_)) => return Err(damaged(format!("line {} has a case that is known", lines.read))),
+                None => return Err(damaged(format!("line {} has a case that no run has", lines.read))),
+            }
+            found += 1;
+        }
+        if found == header.cases { Ok(()) } else { Err(damaged(format!("it has {found} of {} cases", header.cases))) }
+    }
+
+    /// Checks that a file belongs to the comparison, and notes its shard.
+    fn check(&mut self, path: &Utf8Path, header: &Header) -> Result<(), FactsError> {
+        let (path, shard) = (path.to_owned(), header.shard);
+        if header.evaluator_version != VERSION {
+            let theirs = header.evaluator_version.clone();
+            return Err(FactsError::Version { path, theirs, ours: VERSION.to_owned() });
+        }
+        if header.comparison != self.digest {
+            return Err(FactsError::Foreign(path));
+        }
+        if header.key_check != key_check() {
+            let what = "its hashes are those of another build of the program".to_owned();
+            return Err(FactsError::Damaged { path, what });
+        }
+        let expected = *self.shards.get_or_insert(shard.count());
+        if shard.count() != expected {
+            return Err(FactsError::Count { path, shard, expected });
+        }
+        match self.files.entry(shard.index()) {
+            Entry::Occupied(known) => Err(FactsError::Doubled { shard, first: known.get().clone(), second: path }),
+            Entry::Vacant(free) => {
+                free.insert(path);
+                Ok(())
+            }
+        }
+    }
+
+    fn check_complete(&self, folder: &Utf8Path) -> Result<(), FactsError> {
+        let count = self.shards.ok_or_else(|| FactsError::Empty(folder.to_owned()))?;
+        let missing: Vec<_> = (1..=count).filter(|shard| !self.files.contains_key(shard)).collect();
+        if !missing.is_empty() {
+            return Err(FactsError::Missing { missing, count });
+        }
+        let unknown = self.cases.iter().filter(|facts| facts.is_none()).count();
+        if unknown > 0 {
+            let what = format!("its shards lack {unknown} of {} cases", self.cases.len());
+            return Err(FactsError::Damaged { path: folder.to_owned(), what });
+        }
+        Ok(())
+    }
+
+    /// The verdict of each case that the facts decide, in the order of the cases.
+    pub fn verdicts(&self) -> Vec<Option<Verdict>> {
+        let verdict = |facts: &Option<CaseFacts>| match facts {
+            Some(CaseFacts::Row(row)) => Some(row.evaluation.verdict),
+            _ => None,
+        };
+        self.cases.iter().map(verdict).collect()
+    }
+
+    /// Judges all cases from the facts, as [`super::compare`] does from the runs. The sink receives the cases that are compared
+    /// here: with one run per side, those with a verdict that `shows` selects, and those that depend on several shards.
+    pub fn compare<E: Send>(
+        self,
+        shows: impl Fn(Verdict) -> bool + Sync,
+        sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
+    ) -> Result<Evaluation, CompareError<E>> {
+        let Self { comparison, notes, places, cases, .. } = self;
+        let known = if comparison.is_repeated() {
+            let runs = cases.into_iter().filter_map(|facts| match facts {
+                Some(CaseFacts::Runs(runs)) => Some(runs),
+                _ => None,
+            });
+            Known::Runs(Observations { cases: runs.collect(), names: places })
+        } else {
+            let row = |facts: Option<CaseFacts>| match facts {
+                Some(CaseFacts::Row(row)) if !shows(row.evaluation.verdict) => Some(*row),
+                _ => None,
+            };
+            Known::Pairs(cases.into_par_iter().map(row).collect(), notes)
+        };
+        comparison.finish(known, sink)
+    }
+}
+
+/// The files of facts in a folder, sorted.
+fn files(folder: &Utf8Path) -> io::Result<Vec<Utf8PathBuf>> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir_utf8()? {
+        let path = entry?.into_path();
+        // Unfinished files start with a dot.
+        let is_finished = path.file_name().is_some_and(|name| !name.starts_with('.'));
+        if is_finished && path.extension() == Some(EXTENSION) {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The lines of a file of facts.
+struct Lines<'p, F> {
+    path: &'p Utf8Path,
+    file: F,
+    read: usize,
+    line: String,
+}
+
+impl<F: BufRead> Lines<'_, F> {
+    fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FactsError> {
+        self.line.clear();
+        let read = self.file.read_line(&mut self.line);
+        let read = read.map_err(|source| FactsError::Read { path: self.path.to_owned(), source })?;
+        self.read += 1;
+        if read == 0 {
+            Ok(None)
+        } else {
+            serde_json::from_str(&self.line).map(Some).map_err(|source| self.error(source))
+        }
+    }
+
+    fn required<T: DeserializeOwned>(&mut self) -> Result<T, FactsError> {
+        self.next()?.ok_or_else(|| self.error(serde::de::Error::custom("the file ends")))
+    }
+
+    fn error(&self, source: serde_json::Error) -> FactsError {
+        FactsError::Line { path: self.path.to_owned(), line: self.read, source }
+    }
+}
