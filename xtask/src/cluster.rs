@@ -1,5 +1,5 @@
-//! The files of `counterproof batch` on real schedulers: Slurm with four nodes of which one is lost, Kubernetes' schemas, and Dask
-//! with two workers. A scheduler that is not installed and cannot be installed is skipped with a line that says so.
+//! The files of `counterproof batch` on real schedulers: Slurm with four nodes of which one is lost, Kubernetes' schemas and the
+//! pods under podman, and Dask with two workers. A scheduler that is not installed and cannot be installed is skipped with a line that says so.
 
 use std::process::Command;
 
@@ -11,6 +11,9 @@ use crate::step::{Failure, Step, progress, root};
 
 /// The packages of Debian that have Slurm.
 const SLURM: [&str; 3] = ["slurmctld", "slurmd", "slurm-client"];
+
+/// The packages of Debian that run pods without Kubernetes. The tests use `runc`, since `crun` needs cgroups of version 2.
+const PODMAN: [&str; 3] = ["podman", "runc", "catatonit"];
 
 /// How many cases and shards run.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -37,16 +40,7 @@ fn skip(what: &str, why: &str) {
 }
 
 fn slurm(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {
-    let is_there = || Step::new("slurmctld -V".to_owned(), at_sbin("slurmctld", &["-V"])).works();
-    if !is_there() {
-        let mut update = Command::new("apt-get");
-        update.args(["update", "-qq"]);
-        let _ = Step::new("apt-get update".to_owned(), update).works();
-        let mut apt = Command::new("apt-get");
-        apt.args(["install", "--yes", "--no-install-recommends", "-qq"]).args(SLURM);
-        let _ = Step::new(format!("apt-get install {}", SLURM.join(" ")), apt).works();
-    }
-    if !is_there() {
+    if !has("slurmctld", "-V", &SLURM) {
         skip("Slurm", "slurmctld is not installed, and apt-get cannot install it");
         return Ok(());
     }
@@ -54,6 +48,21 @@ fn slurm(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {
     test.arg(programs::counterproof()).arg(scratch.join("slurm"));
     test.args([options.cases, options.shards].map(|number| number.to_string()));
     Step::new(format!("tests/cluster/slurm.sh: {} cases in {} shards", options.cases, options.shards), test).run()
+}
+
+/// Whether a program works, after its packages were installed if it does not.
+fn has(program: &str, version: &str, packages: &[&str]) -> bool {
+    let works = || Step::new(format!("{program} {version}"), at_sbin(program, &[version])).works();
+    if works() {
+        return true;
+    }
+    let mut update = Command::new("apt-get");
+    update.args(["update", "-qq"]);
+    let _ = Step::new("apt-get update".to_owned(), update).works();
+    let mut apt = Command::new("apt-get");
+    apt.args(["install", "--yes", "--no-install-recommends", "-qq"]).args(packages);
+    let _ = Step::new(format!("apt-get install {}", packages.join(" ")), apt).works();
+    works()
 }
 
 /// A program of the system, which is not on the path of every user.
@@ -78,7 +87,15 @@ fn kubernetes(scratch: &Utf8Path) -> Result<(), Failure> {
     install::write(&manifest, printed.stdout)?;
     let mut validate = Command::new(python.join("kubernetes-validate"));
     validate.args(["--strict", manifest.as_str()]);
-    Step::new("kubernetes-validate --strict batch.yaml".to_owned(), validate).run()
+    Step::new("kubernetes-validate --strict batch.yaml".to_owned(), validate).run()?;
+    if !has("podman", "--version", &PODMAN) {
+        skip("the pods of Kubernetes", "podman is not installed, and apt-get cannot install it");
+        return Ok(());
+    }
+    let mut test = Command::new(root().join("tests/cluster/podman.sh"));
+    test.arg(programs::counterproof()).arg(scratch.join("podman"));
+    test.args(["200", "3"]).arg(python.join("python"));
+    Step::new("tests/cluster/podman.sh: 200 cases in 3 pods".to_owned(), test).run()
 }
 
 fn dask(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {

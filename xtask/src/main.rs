@@ -22,7 +22,7 @@ mod test_runs;
 mod workspace;
 
 use step::{Failure, Step};
-use test_runs::{acceptance, bench_trust, cross, docs, test, torture};
+use test_runs::{acceptance, bench_scale, bench_trust, cross, docs, test, torture};
 
 /// The project's own commands.
 #[derive(Debug, Parser)]
@@ -59,6 +59,12 @@ enum Command {
         /// Arguments for the benchmark `trust`, such as `simulations --nights 100 --only 5/5`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Measure a comparison in shards against one process: processor time, memory and files. 10 minutes and 3 GB of disk with the
+    /// default number of pairs.
+    BenchScale {
+        /// Number of case pairs [default: 100000]
+        pairs: Option<u32>,
     },
     /// Attack the programs at random: kills, full disks, signals, servers, damaged folders and encoded secrets. Fails on any
     /// fault, which prints how to repeat it.
@@ -121,6 +127,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Acceptance { names } => acceptance(&names),
         Command::Ci => ci(),
         Command::BenchTrust { arguments } => bench_trust(&arguments),
+        Command::BenchScale { pairs } => bench_scale(pairs),
         Command::Torture { minutes, seed, kinds } => torture(minutes, seed, kinds),
         Command::Browser { reports } => browser::run(&reports),
         Command::Cluster(options) => cluster::run(options),

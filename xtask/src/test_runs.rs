@@ -45,6 +45,13 @@ pub(crate) fn bench_trust(arguments: &[String]) -> Result<(), Failure> {
         .run()
 }
 
+/// Measures a comparison in shards.
+pub(crate) fn bench_scale(pairs: Option<u32>) -> Result<(), Failure> {
+    Step::cargo(["bench", "--locked", "--package", "counterproof-bench", "--bench", "compare", "--", "scale"])
+        .with(&pairs.map(|pairs| pairs.to_string()).into_iter().collect::<Vec<_>>())
+        .run()
+}
+
 /// Runs the attacks. Without a seed, the time of day is one, so that every run tries something else.
 pub(crate) fn torture(minutes: f64, seed: Option<u64>, kinds: Vec<String>) -> Result<(), Failure> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

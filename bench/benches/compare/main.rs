@@ -1,7 +1,7 @@
 //! Measures the cost of a comparison relative to reading and parsing, and the size of a report. It checks no limits.
 //!
 //! `compare [PAIRS…]` measures the stages; `compare report [PAIRS…]` measures reports, and opens them in a browser if
-//! `cargo xtask browser` has installed one.
+//! `cargo xtask browser` has installed one; `compare scale [PAIRS]` compares in shards.
 //!
 //! Every stage runs in a separate process of this program, so that its processor time and memory can be measured. The runs
 //! are generated from a seed and deleted at the end.
@@ -9,6 +9,7 @@
 mod agent;
 mod generate;
 mod report;
+mod shards;
 mod stages;
 
 use std::collections::HashMap;
@@ -64,6 +65,11 @@ fn main() -> Outcome {
         ["compare", root] => stages::compare(Utf8Path::new(root), PageSelection::None),
         ["compare-all", root] => stages::compare(Utf8Path::new(root), PageSelection::All),
         ["weigh", root, cases] => report::weigh_report(Utf8Path::new(root), SEED, cases.parse()?),
+        ["one", root] => shards::one(Utf8Path::new(root)),
+        ["facts", root, shard] => shards::facts(Utf8Path::new(root), shard),
+        ["from-facts", root, count] => shards::from_facts(Utf8Path::new(root), count),
+        ["scale"] => shards::measure(None),
+        ["scale", pairs] => shards::measure(Some(pairs)),
         ["report", sizes @ ..] => {
             print_line(&format!("machine: {}", machine()))?;
             let sizes = sizes.iter().map(|size| size.parse()).collect::<Result<Vec<_>, _>>()?;

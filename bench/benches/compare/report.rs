@@ -39,7 +39,7 @@ fn open(report: &Utf8Path) -> Outcome {
 }
 
 /// Removes the folder with the system's `rm` if there is one: it can contain millions of files.
-fn clear(folder: &Utf8Path) -> Outcome {
+pub(crate) fn clear(folder: &Utf8Path) -> Outcome {
     if !folder.exists() {
         return Ok(());
     }

@@ -120,16 +120,20 @@ pub(crate) fn compare(root: &Utf8Path, pages: PageSelection) -> Outcome {
 }
 
 pub(crate) fn compare_into(root: &Utf8Path, out: &Utf8Path, pages: PageSelection) -> Outcome<Evaluation> {
-    let open = |side| -> Outcome<ComparedRun> { Ok(ComparedRun::new(RunReader::open(&run_folder(root, side))?)) };
-    let request = Request::new(open(Side::Baseline)?.into(), open(Side::New)?.into());
+    let request = Request::new(open(root, Side::Baseline)?.into(), open(root, Side::New)?.into());
     let report = ReportWriter::create(out, &request)?.with_pages(pages);
     let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case))?;
     report.finish(&evaluation)?;
     Ok(evaluation)
 }
 
+/// Opens the run of a side.
+pub(crate) fn open(root: &Utf8Path, side: Side) -> Outcome<ComparedRun> {
+    Ok(ComparedRun::new(RunReader::open(&run_folder(root, side))?))
+}
+
 /// Prints the costs of the process, and what it did.
-fn print_costs(what: &str) -> Outcome {
+pub(crate) fn print_costs(what: &str) -> Outcome {
     let (cpu, peak) = (cpu_seconds(), peak_memory());
     print_line(&format!("{:.2} {:.1} {what}", cpu.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN)))
 }

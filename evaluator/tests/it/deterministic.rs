@@ -6,7 +6,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::{ComparedRun, Expectations, Request, compare};
+use counterproof_evaluator::{ComparedRun, Expectations, Request};
 use counterproof_store::RunReader;
 use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn compared(cases: &[CaseSpec], case: &str, change: impl FnOnce(&mut Value)) -> 
         is_deterministic: true,
         ..Request::new(baseline.into(), new.into())
     };
-    compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
+    crate::kit::compare(&request)
 }
 
 fn cases() -> Vec<CaseSpec> {

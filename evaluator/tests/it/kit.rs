@@ -2,14 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a kit for tests fails by panicking, like the tests themselves")]
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
-use counterproof_cases::CaseSpec;
+use counterproof_cases::{CaseSpec, Shard};
 use counterproof_evaluator::{
-    ComparedRun, Differences, Expectations, GateRules, Request, RuleTables, Rules, SignalSettings, Thresholds,
+    ComparedRun, Differences, Expectations, Facts, GateRules, Request, RuleTables, Rules, SignalSettings, Thresholds,
 };
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{RunReader, RunWriter};
@@ -200,13 +201,13 @@ impl Pair {
 
     /// Compares the two runs.
     pub(crate) fn evaluation(&self) -> Evaluation {
-        counterproof_evaluator::compare::<std::convert::Infallible>(&self.request(), |_| Ok(())).unwrap()
+        compare(&self.request())
     }
 
     /// Compares the two runs, and gives all in which the answers to the only case differ.
     pub(crate) fn differences(&self) -> Differences {
         let found = Mutex::new(None);
-        counterproof_evaluator::compare::<std::convert::Infallible>(&self.request(), |case| {
+        counterproof_evaluator::compare::<Infallible>(&self.request(), |case| {
             found.lock().unwrap().clone_from(&case.differences);
             Ok(())
         })
@@ -230,6 +231,24 @@ impl Pair {
         row
     }
 }
+
+/// Compares in one process, and in shards, which must give the same bytes.
+#[track_caller]
+pub(crate) fn compare(request: &Request<'_>) -> Evaluation {
+    let evaluation = counterproof_evaluator::compare::<Infallible>(request, |_| Ok(())).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = Utf8Path::from_path(folder.path()).unwrap();
+    for index in 1..=SHARDS {
+        counterproof_evaluator::write_facts(request, Shard::new(index, SHARDS).unwrap(), folder).unwrap();
+    }
+    let facts = Facts::read(request, folder).unwrap();
+    let from_facts = facts.compare::<Infallible>(|_| false, |_| Ok(())).unwrap();
+    let text = |evaluation: &Evaluation| serde_json::to_string_pretty(evaluation).unwrap();
+    assert!(text(&evaluation) == text(&from_facts), "{}\n{}", text(&evaluation), text(&from_facts));
+    evaluation
+}
+
+const SHARDS: u32 = 3;
 
 /// Finishes a run folder and opens it.
 pub(crate) fn finished(writer: &RunWriter, selected: &[String]) -> ComparedRun {

@@ -8,6 +8,7 @@ mod deterministic;
 mod error_rates;
 mod evidence;
 mod expectations;
+mod facts;
 mod failed_calls;
 mod grounding;
 mod grounding_labels;

@@ -79,6 +79,6 @@ fn the_same_text_without_the_usual_calls_is_an_outage_from_three_cases_on() {
 fn an_outage_of_a_deterministic_agent_fails_the_gate() {
     let pair = night(10, 3, &saying(QUOTA, &[]));
     let request = Request { is_deterministic: true, ..pair.request() };
-    let gate = counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate;
+    let gate = crate::kit::compare(&request).gate;
     assert_eq!(gate.outcome, GateOutcome::Failed);
 }

@@ -75,7 +75,7 @@ fn a_signal_is_a_review_item_and_violates_its_rule() {
         let mut request = pair.request();
         request.limits =
             signals.map_or_else(GateRules::default, |limit| GateRules::default().with(Measure::Signals, limit));
-        counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate
+        crate::kit::compare(&request).gate
     };
     let reviewed: Vec<_> = gate(None).review.into_iter().map(|item| item.code).collect();
     assert_eq!(reviewed, ["signal"]);
@@ -86,7 +86,7 @@ fn a_signal_is_a_review_item_and_violates_its_rule() {
 
 fn gate_of(pair: &Pair, is_deterministic: bool) -> Gate {
     let request = Request { is_deterministic, ..pair.request() };
-    counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate
+    crate::kit::compare(&request).gate
 }
 
 fn violated(gate: &Gate) -> Vec<&str> {
@@ -141,7 +141,7 @@ fn a_deterministic_agent_needs_no_second_run_to_fail_for_a_risky_difference() {
         // What the configuration sets stands.
         let limits: GateRules = toml::from_str(&format!("{rule} = \"none\"")).unwrap();
         let request = Request { is_deterministic: true, limits, ..pair.request() };
-        let gate = counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate;
+        let gate = crate::kit::compare(&request).gate;
         assert_eq!(violated(&gate), Vec::<&str>::new(), "{rule}");
     }
 }

@@ -517,3 +517,28 @@ fn a_baseline_that_failed_is_never_used() {
     assert_eq!(compared.code, Some(2), "{compared}");
     assert!(compared.stderr.contains(failed), "{compared}");
 }
+
+#[test]
+fn shards_in_processes_of_their_own_give_the_report_of_one_process() {
+    let sandbox = sample();
+    let one = sandbox.run(args(&["--no-write-back", "--out", "one"]));
+    for shard in ["1/3", "2/3"] {
+        let facts = sandbox.run(args(&["--shard", shard, "--facts", "facts"]));
+        assert_eq!((facts.code, facts.stdout.lines().count()), (Some(0), 1), "{facts}");
+    }
+    let early = sandbox.run(args(&["--from-facts", "facts"]));
+    insta::assert_snapshot!(early, @r"
+    exit code: 2
+    --- stderr
+    error: 1 of 3 shards have no facts: 3
+    hint: write them with `counterproof compare --shard K/N --facts DIR`, with the same runs and options
+    ");
+    assert!(!sandbox.path("report").exists());
+    sandbox.run(args(&["--shard", "3/3", "--facts", "facts"]));
+    let all = sandbox.run(args(&["--no-write-back", "--from-facts", "facts", "--out", "all"]));
+    assert_eq!((all.code, all.stdout.replace("all/index", "one/index")), (one.code, one.stdout));
+    assert_eq!(files_below(&sandbox.path("all")), files_below(&sandbox.path("one")));
+    let sandbox = sandbox.with_file("counterproof.toml", "[[compare.rule]]\npath = \"/events/*/ts\"\nignore = true\n");
+    let other = sandbox.run(args(&["--from-facts", "facts"]));
+    assert_eq!(other.code, Some(2), "{other}");
+}

@@ -95,7 +95,7 @@ fn compared(rules: Rules, limits: GateRules, baseline: &[RunOf], new: &[RunOf], 
         signals: SignalSettings::default(),
         is_alone: false,
     };
-    counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
+    crate::kit::compare(&request)
 }
 
 fn saying(text: &str) -> Value {
