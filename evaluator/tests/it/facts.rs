@@ -68,7 +68,6 @@ fn facts_of_another_comparison_and_damaged_ones_are_refused() {
     assert_eq!(error(&ruled, folder), foreign);
     let swapped = Request { baseline: request.new.clone(), new: request.baseline.clone(), ..pair.request() };
     assert_eq!(error(&swapped, folder), foreign);
-    #[expect(clippy::disallowed_methods, reason = "a file of this test")]
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let damaged = |text: &str| {

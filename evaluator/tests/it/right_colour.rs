@@ -3,8 +3,6 @@
 //! Two more are tested through the program: the commands of the README with one to eight broken cases, and the place of a
 //! convicted case in the output (`run_confirm` of the end-to-end tests). Answers to an edited question are in `asked_the_same`.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome, Verdict};
 use counterproof_evaluator::Request;

@@ -1,7 +1,5 @@
 //! Signals: contents of new that a person should see, and what is ordinary.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseEvaluation, Gate, GateOutcome, Verdict};
 use counterproof_evaluator::{GateRules, Limit, Measure, Request};
