@@ -208,7 +208,7 @@ pub fn write_facts(request: &Request<'_>, shard: Shard, folder: &Utf8Path) -> Re
         let rows = comparison.pass(None, &notes).first(indexes.clone(), nothing)?;
         write_line(&mut out, &Shared::Notes(notes)).map_err(failed)?;
         for (index, row) in indexes.iter().zip(rows) {
-            let facts = row.map_or(CaseFacts::Undecided, |row| CaseFacts::Row(Box::new(row)));
+            let facts = row.map_or(CaseFacts::Undecided, |row| CaseFacts::Row(row));
             write_line(&mut out, &CaseLine { index: *index, facts }).map_err(failed)?;
         }
     }
@@ -375,7 +375,7 @@ impl<'a> Facts<'a> {
             Known::Runs(Observations { cases: runs.collect(), names: places })
         } else {
             let row = |facts: Option<CaseFacts>| match facts {
-                Some(CaseFacts::Row(row)) if !shows(row.evaluation.verdict) => Some(*row),
+                Some(CaseFacts::Row(row)) if !shows(row.evaluation.verdict) => Some(row),
                 _ => None,
             };
             Known::Pairs(cases.into_par_iter().map(row).collect(), notes)

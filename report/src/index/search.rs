@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation};
 use counterproof_evaluator::worst_first;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::case_lists::CaseLists;
 use super::rows::Rows;
@@ -93,14 +93,16 @@ pub(crate) fn scripts<'a>(
             let lists = of_case.get(&case.case_id).map(Vec::as_slice).unwrap_or_default();
             case_data(site, rows, case, lists, &mut strings)
         };
-        let cases: Vec<Value> = cases.iter().map(data).collect();
+        // As text: values of thousands of cases would be the most memory that a report takes.
+        let cases = cases.iter().map(data).collect::<Vec<_>>().join(",");
+        let (lists, strings) = (json!(slugs), json!(strings.list));
+        let data = format!(r#"{{"lists":{lists},"strings":{strings},"cases":[{cases}]}}"#);
         // A script that calls a function, because a page that is opened from disk may not fetch files.
-        let data = json!({"lists": slugs, "strings": strings.list, "cases": cases}).to_string();
         (format!("{SEARCH_FOLDER}/{index}.js"), format!("counterproof.addCases({index}, {});\n", escape(&data)))
     })
 }
 
-/// The data of a case: id, name of the page (0 without a page, 1 if it equals the id), request, class and text of its label, effects,
+/// The data of a case as JSON: id, name of the page (0 without a page, 1 if it equals the id), request, class and text of its label, effects,
 /// note, in how many runs it is seen (text, squares of new and baseline), duration, risk, suite, the indexes of its lists, and the
 /// reason codes, tools and tags as indexes into the string table, and 1 if it is unconfirmed.
 fn case_data(
@@ -109,7 +111,7 @@ fn case_data(
     case: &CaseEvaluation,
     lists: &[usize],
     strings: &mut StringTable,
-) -> Value {
+) -> String {
     let stem = site.pages.stem(&case.case_id);
     // Numbers for the usual cases, because every byte occurs once per case.
     let page = match site.selection.includes(case.verdict) {
@@ -137,6 +139,7 @@ fn case_data(
         strings.indexes(case.tags.iter().map(String::as_str)),
         u8::from(row.label.is_unconfirmed),
     ])
+    .to_string()
 }
 
 /// JSON for a script.
@@ -168,6 +171,8 @@ impl StringTable {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
