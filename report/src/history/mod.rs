@@ -13,4 +13,5 @@ mod nights;
 mod page;
 
 pub use evaluations::{EvaluationSource, History};
+pub(crate) use evaluations::{CaseResult, CaseStatus, Night};
 pub use folder::{HistoryFolder, SkippedPath, find, source};
