@@ -10,9 +10,9 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, batch, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export, export_run,
-    guard, history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent, validate,
-    workflow,
+    accept, batch, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export,
+    export_run, guard, history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent,
+    validate, workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;

@@ -76,7 +76,8 @@ fn export(args: &FactsArgs, streams: &mut Streams) -> Result<Exit, CommandError>
         }
         if let Some(run) = facts.missing.first() {
             has_medians = true;
-            streams.warn(format_args!("`{folder}`: the run `{run}` was not found; its side has the medians of all runs"));
+            streams
+                .warn(format_args!("`{folder}`: the run `{run}` was not found; its side has the medians of all runs"));
         }
         facts.write(&args.out, &folder).map_err(CommandError::io)?;
         written.insert(facts.file_name(), folder);

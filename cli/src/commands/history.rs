@@ -1,5 +1,7 @@
 //! `counterproof history`: renders the evaluations of many comparisons as one page.
 
+use std::panic;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_evaluator::text;
@@ -102,7 +104,12 @@ fn add_evaluation(history: &mut History, file: &Utf8Path, out: &Utf8Path) -> Res
 }
 
 fn add_facts(history: &mut History, file: &Utf8Path, out: &Utf8Path) -> Result<(), FactsReadError> {
-    let facts = FactsFile::read(file)?;
+    // A damaged file is reported as such: what the decoder prints when it panics is for its authors.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let read = FactsFile::read(file);
+    panic::set_hook(hook);
+    let facts = read?;
     let source = facts.evaluation().map(|folder| history::source(&folder, href(out, &folder)));
     facts.add_to(history, source)
 }
@@ -110,7 +117,9 @@ fn add_facts(history: &mut History, file: &Utf8Path, out: &Utf8Path) -> Result<(
 /// What to do about a file of facts that was skipped.
 const fn hint(error: &FactsReadError) -> Option<&'static str> {
     match error {
-        FactsReadError::Version(_) => Some("read these facts with the version of counterproof that wrote them, or newer"),
+        FactsReadError::Version(_) => {
+            Some("read these facts with the version of counterproof that wrote them, or newer")
+        }
         FactsReadError::Io(_) | FactsReadError::Known(_) => None,
         _ => Some("write the facts of these nights again with `counterproof export facts`"),
     }

@@ -52,7 +52,10 @@ pub(super) const COLUMNS: [Column; 41] = [
     column("night", Values::Date(|row| row.comparison.day)),
     column("started", Values::Time(|row| row.comparison.started)),
     column("new_run", Values::Text(|row| Some(&row.comparison.night.new))),
-    column("baseline_run", Values::Text(|row| Some(row.comparison.night.baseline.as_str()).filter(|_| !row.comparison.is_alone))),
+    column(
+        "baseline_run",
+        Values::Text(|row| Some(row.comparison.night.baseline.as_str()).filter(|_| !row.comparison.is_alone)),
+    ),
     column("gate", Values::Text(|row| Some(gate(row.comparison.night.gate)))),
     column("decision", Values::Text(|row| Some(decision(row.comparison.night.decision)))),
     column("evaluator", Values::Text(|row| Some(&row.comparison.evaluator))),

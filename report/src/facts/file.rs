@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -127,7 +128,7 @@ impl Facts<'_> {
         Ok(path)
     }
 
-    fn encode(&self, folder: Option<Utf8PathBuf>) -> Result<Vec<u8>, ParquetError> {
+    pub(super) fn encode(&self, folder: Option<Utf8PathBuf>) -> Result<Vec<u8>, ParquetError> {
         let rows = self.rows();
         let model = self.model().map(str::to_owned);
         let record = ComparisonRecord { folder, model, night: self.comparison.night.clone() };
@@ -202,9 +203,16 @@ pub struct FactsFile {
 impl FactsFile {
     /// Reads what a history needs.
     pub fn read(path: &Utf8Path) -> Result<Self, FactsReadError> {
-        let (file, _) = read_file::open(path)?;
+        // The decoder panics on some damaged pages. Its state is local to the call.
+        let read = catch_unwind(|| Self::read_whole(path));
+        read.unwrap_or_else(|_| Err(ParquetError::General("a page is damaged".to_owned()).into()))
+    }
+
+    fn read_whole(path: &Utf8Path) -> Result<Self, FactsReadError> {
+        let (file, length) = read_file::open(path)?;
         let reader = SerializedFileReader::new(file)?;
         let record = record(&reader)?;
+        check_places(&reader, length)?;
         let rows = reader.metadata().file_metadata().num_rows();
         if !(0..=MOST_ROWS).contains(&rows) {
             return Err(FactsReadError::TooLarge(rows));
@@ -246,6 +254,19 @@ fn record(reader: &SerializedFileReader<File>) -> Result<ComparisonRecord, Facts
     }
     let record = value(COMPARISON_KEY).and_then(|text| serde_json::from_str(text).ok());
     record.ok_or(FactsReadError::Foreign(COMPARISON_KEY))
+}
+
+/// Checks the places of all columns, which the decoder takes as they are.
+fn check_places(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
+    for column in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+        let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+        let end = start.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
+        let is_inside = start >= 0 && column.compressed_size() >= 0 && end.is_some_and(|end| end <= length);
+        if !is_inside {
+            return Err(ParquetError::General(format!("the column `{}` is outside of the file", column.column_path())));
+        }
+    }
+    Ok(())
 }
 
 fn read_cases(

@@ -11,6 +11,8 @@
 mod columns;
 mod file;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 pub use file::{FactsError, FactsFile, FactsReadError, find};
 pub use rows::{Facts, RunFolders};

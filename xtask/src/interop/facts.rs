@@ -10,8 +10,7 @@ use crate::programs;
 use crate::step::{Failure, Step, root};
 
 /// The tested versions. An update is a separate commit. pytz is needed by DuckDB for times with a zone.
-const PACKAGES: [&str; 5] =
-    ["datafusion==55.0.0", "duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1", "pytz==2026.6"];
+const PACKAGES: [&str; 5] = ["datafusion==55.0.0", "duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1", "pytz==2026.6"];
 
 pub(super) fn install() -> Result<Option<Utf8PathBuf>, Failure> {
     install::python(&install::cached("facts"), &PACKAGES)
@@ -32,7 +31,8 @@ pub(super) fn run() -> Result<(), Failure> {
         compare.args(["compare", baseline.as_str(), new.as_str(), "--cases", cases.as_str(), "--no-write-back"]);
         compare.args(["--out", folder.join("nights").join(night).as_str()]).stdout(Stdio::null()).stderr(Stdio::null());
         // The gate may fail; the export below needs the evaluation.
-        let _ = compare.status().map_err(|source| Failure::Start { line: "counterproof compare".to_owned(), source })?;
+        let _ =
+            compare.status().map_err(|source| Failure::Start { line: "counterproof compare".to_owned(), source })?;
     }
     let (nights, facts) = (folder.join("nights"), folder.join("facts"));
     folders::output(
