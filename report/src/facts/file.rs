@@ -17,7 +17,7 @@ use parquet::column::reader::get_typed_column_reader;
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -258,7 +258,7 @@ fn record(reader: &SerializedFileReader<File>) -> Result<ComparisonRecord, Facts
 
 /// Checks the places of all columns, which the decoder takes as they are.
 fn check_places(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
-    for column in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+    for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
         let end = start.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
         let is_inside = start >= 0 && column.compressed_size() >= 0 && end.is_some_and(|end| end <= length);

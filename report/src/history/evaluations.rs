@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, UsageCode, Verdict};
 use counterproof_artifact::{CaseId, point_in_time};
 use counterproof_evaluator::{AddedCase, DecisionKind, decide, is_alone, is_unconfirmed, text, worst_first};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::files::PageNames;
@@ -223,7 +224,7 @@ impl HistoryEntry {
         }
         Self {
             // Parsed, because texts with different time zones do not sort by time.
-            started: (point_in_time(&time).map(|time| time.as_nanosecond()), time.clone()),
+            started: (point_in_time(&time).map(Timestamp::as_nanosecond), time.clone()),
             source,
             time,
             baseline,
