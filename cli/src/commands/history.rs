@@ -58,8 +58,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         left_out.extend(added.err().map(|reason| SkippedPath { path: file, reason }));
     }
     warn(&left_out, streams);
+    hints.sort_unstable();
     hints.dedup();
-    hints.iter().for_each(|hint| streams.log(format_args!("hint: {hint}")));
+    for hint in hints {
+        streams.log(format_args!("hint: {hint}"));
+    }
     if history.is_empty() {
         return Err(CommandError::io(match args.facts {
             Some(_) => "no file of facts could be read",

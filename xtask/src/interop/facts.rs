@@ -1,4 +1,4 @@
-//! The queries of docs/scale.md on facts of the sample: DuckDB, pandas and DataFusion must give the same answers.
+//! The queries of docs/scale.md on facts of the sample: all engines that are installed here must give the same answers.
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ use crate::folders;
 use crate::programs;
 use crate::step::{Failure, Step, root};
 
-/// The tested versions. An update is a separate commit. pytz is needed by DuckDB for times with a zone.
+/// The tested versions. An update is a separate commit. `duckdb` needs `pytz` for times with a zone.
 const PACKAGES: [&str; 5] = ["datafusion==55.0.0", "duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1", "pytz==2026.6"];
 
 pub(super) fn install() -> Result<Option<Utf8PathBuf>, Failure> {

@@ -42,7 +42,7 @@ enum Part {
     Sessions,
     /// The exports of a report and the files of `init --ci`, with published schemas and linters.
     Formats,
-    /// The queries of docs/scale.md with DuckDB, pandas and DataFusion.
+    /// The queries of docs/scale.md on facts.
     Facts,
     /// The agents of `examples/` with their real packages.
     Agents,
