@@ -54,6 +54,7 @@ pub use name::{CaseId, NameError, RunId};
 pub use name::{CaseIds, derived_id};
 pub use number::group_digits;
 pub use number::{Count, Millis, Quantity};
+pub use run::point_in_time;
 pub use run::{Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats};
 pub use run::{Labels, LabelsSchema};
 pub use run::{Mark, REVIEW_SCHEMA_SOURCE, Review, ReviewMark, ReviewSchema};

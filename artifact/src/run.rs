@@ -173,8 +173,8 @@ impl Run {
     }
 }
 
-/// Parses a time of a document. A time without an offset is in UTC.
-pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
+/// Parses a time of a document, in ISO 8601. A time without an offset is in UTC.
+pub fn point_in_time(text: &str) -> Option<Timestamp> {
     let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
     text.parse().ok().or_else(in_utc)
 }

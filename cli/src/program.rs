@@ -10,9 +10,9 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, batch, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export_run,
-    guard, history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent, validate,
-    workflow,
+    accept, batch, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export,
+    export_run, guard, history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent,
+    validate, workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
@@ -89,6 +89,7 @@ enum Command {
     Replay(replay::Args),
     Mutate(mutate::Args),
     Calibrate(calibrate::Args),
+    Export(export::Args),
     ExportRun(export_run::Args),
     Contract(contract::Args),
     Guard(guard::Args),
@@ -147,6 +148,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &all_options(), &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
+        Command::Export(args) => export::run(&args, &mut streams),
         Command::ExportRun(args) => export_run::run(&args, &mut streams),
         Command::Contract(args) => contract::run(&args, &mut streams),
         Command::Guard(args) => guard::run(&args, &mut streams),

@@ -84,6 +84,7 @@ pub use gate::{
     wanted_baseline_runs, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
+pub use judge::usage::of_answer as usage_of_answer;
 pub use judge::{
     CallOutcome, Expectations, MadeCall, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes, made_calls,
     spoken,

@@ -1,5 +1,6 @@
 //! Renders the comparison of two runs: a folder of static pages that open from disk without a server, a network or scripts,
-//! its exports for other programs, and the history of many comparisons. Nothing about a case is decided here.
+//! its exports for other programs, its facts for databases, and the history of many comparisons. Nothing about a case is decided
+//! here.
 //!
 //! Each case page is rendered by the worker that compared the case, which then drops it; the index is written from the
 //! evaluation at the end. A page is a view of display-ready values plus a template of loops and conditions. Views never
@@ -7,7 +8,7 @@
 //!
 //! ```text
 //! view ← folder, files ← site ← case, index, exports, copies ← writer
-//! view, folder               ← history
+//! view, folder               ← history ← facts
 //! contracts: the control room and the dependency graph
 //! session: one page of a session
 //! guarded: one page of the guarded runs of a ledger
@@ -21,6 +22,7 @@ mod case;
 pub mod contracts;
 mod copies;
 mod exports;
+pub mod facts;
 mod files;
 mod folder;
 mod guarded;

@@ -1,13 +1,15 @@
 //! Measures the cost of a comparison relative to reading and parsing, and the size of a report. It checks no limits.
 //!
 //! `compare [PAIRS…]` measures the stages; `compare report [PAIRS…]` measures reports, and opens them in a browser if
-//! `cargo xtask browser` has installed one; `compare scale [PAIRS]` compares in shards.
+//! `cargo xtask browser` has installed one; `compare scale [PAIRS]` compares in shards; `compare history [NIGHTS [CASES]]` measures
+//! the history from facts.
 //!
 //! Every stage runs in a separate process of this program, so that its processor time and memory can be measured. The runs
 //! are generated from a seed and deleted at the end.
 
 mod agent;
 mod generate;
+mod history;
 mod report;
 mod shards;
 mod stages;
@@ -70,6 +72,14 @@ fn main() -> Outcome {
         ["from-facts", root, count] => shards::from_facts(Utf8Path::new(root), count),
         ["scale"] => shards::measure(None),
         ["scale", pairs] => shards::measure(Some(pairs)),
+        ["write-facts", root, nights, cases] => {
+            history::write_facts(Utf8Path::new(root), SEED, nights.parse()?, cases.parse()?)
+        }
+        ["read-facts", root] => history::read_facts(Utf8Path::new(root)),
+        ["history", sizes @ ..] => {
+            print_line(&format!("machine: {}", machine()))?;
+            history::measure(sizes)
+        }
         ["report", sizes @ ..] => {
             print_line(&format!("machine: {}", machine()))?;
             let sizes = sizes.iter().map(|size| size.parse()).collect::<Result<Vec<_>, _>>()?;

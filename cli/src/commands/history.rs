@@ -1,8 +1,11 @@
 //! `counterproof history`: renders the evaluations of many comparisons as one page.
 
+use std::panic;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_evaluator::text;
+use counterproof_report::facts::{self, FactsFile, FactsReadError};
 use counterproof_report::history::{self, History, HistoryFolder, SkippedPath};
 use counterproof_store::{ReadError, read_evaluation};
 
@@ -15,12 +18,19 @@ use crate::streams::Streams;
 /// Reads evaluation.json in each folder, or else in the folders directly below it. Folders without a readable evaluation are
 /// skipped with a warning and listed on the page. Copies of the same comparison count once.
 ///
+/// With `--facts`, reads the files of `counterproof export facts` instead. The page is the same; it links the reports that are still
+/// where they were exported from.
+///
 /// Exit code 0: the page is written. 2: no folder contains an evaluation. 3: a file could not be written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required_unless_present = "facts", value_name = "DIR")]
     folders: Vec<Utf8PathBuf>,
+
+    /// Folder of facts, written by `counterproof export facts`, to read instead of evaluations
+    #[arg(long, value_name = "DIR", conflicts_with = "folders")]
+    facts: Option<Utf8PathBuf>,
 
     /// Folder of the page, which links to the folders of the comparisons
     #[arg(long, value_name = "DIR", default_value = "history")]
@@ -28,28 +38,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let (files, mut left_out) = history::find(&args.folders);
-    if files.is_empty() {
-        warn(&left_out, streams);
-        return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
-            .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
-    }
+    let (files, mut left_out) = match &args.facts {
+        Some(folder) => found_facts(folder)?,
+        None => found_evaluations(&args.folders, streams)?,
+    };
     // Before the evaluations are read, so that a folder with other content is rejected at once.
     let out = HistoryFolder::begin(&args.out).map_err(report_error)?;
     let mut history = History::default();
-    for file in &files {
+    let mut hints = Vec::new();
+    for file in files {
         // One at a time, because only the status of each case is kept of a large evaluation.
-        let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
-            let folder = file.parent().unwrap_or(file);
-            history
-                .add(&evaluation, history::source(folder, href(out.target(), folder)))
-                .map_err(|known| format!("same comparison as in `{}`", known.folder))
-        });
-        left_out.extend(added.err().map(|reason| SkippedPath { path: file.clone(), reason }));
+        let added = match &args.facts {
+            Some(_) => add_facts(&mut history, &file, out.target()).map_err(|error| {
+                hints.extend(hint(&error));
+                error.to_string()
+            }),
+            None => add_evaluation(&mut history, &file, out.target()),
+        };
+        left_out.extend(added.err().map(|reason| SkippedPath { path: file, reason }));
     }
     warn(&left_out, streams);
+    hints.sort_unstable();
+    hints.dedup();
+    for hint in hints {
+        streams.log(format_args!("hint: {hint}"));
+    }
     if history.is_empty() {
-        return Err(CommandError::io("no evaluation could be read"));
+        return Err(CommandError::io(match args.facts {
+            Some(_) => "no file of facts could be read",
+            None => "no evaluation could be read",
+        }));
     }
     let page = out.write(&history, &left_out).map_err(report_error)?;
     streams
@@ -57,14 +75,67 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(Exit::Done)
 }
 
-fn warn(left_out: &[SkippedPath], streams: &mut Streams) {
+fn found_facts(folder: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<SkippedPath>), CommandError> {
+    let files = facts::find(folder)
+        .map_err(|skipped| CommandError::usage(format!("cannot read the folder `{folder}`: {}", skipped.reason)))?;
+    if files.is_empty() {
+        return Err(CommandError::usage(format!("no Parquet file in `{folder}`"))
+            .hint(format!("write facts of your reports with `counterproof export facts DIR --out {folder}`")));
+    }
+    Ok((files, Vec::new()))
+}
+
+/// Returns the evaluations in or directly below the folders, and the folders without one.
+pub(super) fn found_evaluations(
+    folders: &[Utf8PathBuf],
+    streams: &mut Streams,
+) -> Result<(Vec<Utf8PathBuf>, Vec<SkippedPath>), CommandError> {
+    let (files, left_out) = history::find(folders);
+    if files.is_empty() {
+        warn(&left_out, streams);
+        return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
+            .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
+    }
+    Ok((files, left_out))
+}
+
+fn add_evaluation(history: &mut History, file: &Utf8Path, out: &Utf8Path) -> Result<(), String> {
+    let (evaluation, _) = read_evaluation(file).map_err(|error| reason(&error))?;
+    let folder = file.parent().unwrap_or(file);
+    let added = history.add(&evaluation, history::source(folder, href(out, folder)));
+    added.map_err(|known| format!("same comparison as in `{}`", known.folder))
+}
+
+fn add_facts(history: &mut History, file: &Utf8Path, out: &Utf8Path) -> Result<(), FactsReadError> {
+    // A damaged file is reported as such: what the decoder prints when it panics is for its authors.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let read = FactsFile::read(file);
+    panic::set_hook(hook);
+    let facts = read?;
+    let source = facts.evaluation().map(|folder| history::source(&folder, href(out, &folder)));
+    facts.add_to(history, source)
+}
+
+/// What to do about a file of facts that was skipped.
+const fn hint(error: &FactsReadError) -> Option<&'static str> {
+    match error {
+        FactsReadError::Version(_) => {
+            Some("read these facts with the version of counterproof that wrote them, or newer")
+        }
+        FactsReadError::Io(_) | FactsReadError::Known(_) => None,
+        _ => Some("write the facts of these nights again with `counterproof export facts`"),
+    }
+}
+
+pub(super) fn warn(left_out: &[SkippedPath], streams: &mut Streams) {
     for left in left_out {
         streams.warn(left);
     }
 }
 
 /// Formats a read error on one line. The caller adds the path.
-fn reason(error: &ReadError) -> String {
+pub(super) fn reason(error: &ReadError) -> String {
     match error {
         ReadError::Io { source, .. } => format!("cannot be read: {source}"),
         ReadError::Document { source, .. } => format!("not a valid document: {source}"),

@@ -11,6 +11,7 @@ pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod demo_agent;
+pub(crate) mod export;
 pub(crate) mod export_run;
 pub(crate) mod guard;
 pub(crate) mod history;

@@ -2,6 +2,7 @@
 
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Bound, Evaluation, GateOutcome, GateRule, Verdict};
+use serde::{Deserialize, Serialize};
 
 use super::headline::{self, is_alone};
 use super::review;
@@ -9,7 +10,8 @@ use super::standing::{RankedCase, Standing, ViolatedRules, worst_first};
 use crate::values::text;
 
 /// Whether a version may ship.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
     /// The gate fails.
     Stop,

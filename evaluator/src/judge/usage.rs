@@ -11,7 +11,8 @@ use crate::load::LoadedAnswer;
 use crate::messages::usage as text;
 use crate::values::{key_of, object_hash, text_hash};
 
-pub(crate) fn of_answer(loaded: &LoadedAnswer) -> SideUsage {
+/// The time, size and cost of one answer.
+pub fn of_answer(loaded: &LoadedAnswer) -> SideUsage {
     // Attempts that failed are the transport's time, not the agent's.
     let mut succeeded = loaded.case.attempts.iter().rev().filter(|attempt| attempt.outcome == AttemptOutcome::Ok);
     let latency = |attempt: &Attempt| attempt.latency_ms.as_ref().map(Millis::as_f64);

@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, UsageCode, Verdict};
+use counterproof_artifact::{CaseId, point_in_time};
 use counterproof_evaluator::{AddedCase, DecisionKind, decide, is_alone, is_unconfirmed, text, worst_first};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::files::PageNames;
 use crate::folder;
@@ -60,10 +62,78 @@ pub(crate) struct HistoryEntry {
     reasons: HashMap<u32, String>,
 }
 
+/// What a history keeps of an evaluation in addition to its cases. The files of facts contain it as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Night {
+    pub(crate) time: String,
+    pub(crate) baseline: String,
+    pub(crate) new: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commit: Option<String>,
+    pub(crate) gate: GateOutcome,
+    /// Whether the only run of new has cases that look worse, so that a passed gate is not an all-clear.
+    pub(crate) is_unconfirmed: bool,
+    pub(crate) decision: DecisionKind,
+    pub(crate) headline: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) duration: Option<Mean>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<Mean>,
+}
+
+impl Night {
+    pub(crate) fn new(evaluation: &Evaluation) -> Self {
+        let new = &evaluation.new;
+        let decision = decide(evaluation);
+        Self {
+            time: new.generated_at.clone(),
+            baseline: evaluation.baseline.run_id.to_string(),
+            new: new.run_id.to_string(),
+            commit: new.repo_commit.clone(),
+            gate: evaluation.gate.outcome,
+            is_unconfirmed: is_unconfirmed(evaluation),
+            decision: decision.kind,
+            headline: decision.headline,
+            duration: Mean::new(evaluation, UsageCode::Duration),
+            cost: Mean::new(evaluation, UsageCode::Cost),
+        }
+    }
+}
+
+/// What a history keeps of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CaseResult {
+    pub(crate) id: CaseId,
+    pub(crate) label: Label,
+    /// `None` where the sides were asked different things.
+    pub(crate) status: Option<CaseStatus>,
+    /// Why it fails, or the first reason for its verdict.
+    pub(crate) reason: String,
+}
+
+impl CaseResult {
+    /// `is_alone` is true where there is no baseline.
+    pub(crate) fn new(case: &CaseEvaluation, is_alone: bool) -> Self {
+        Self {
+            id: case.case_id.clone(),
+            label: Label::of_case(case, is_alone),
+            status: CaseStatus::from_case(case),
+            reason: reason(case),
+        }
+    }
+}
+
+/// The results of all cases, the most harmful first.
+pub(crate) fn case_results(evaluation: &Evaluation) -> Vec<CaseResult> {
+    let is_alone = is_alone(evaluation);
+    worst_first(evaluation).into_iter().map(|ranked| CaseResult::new(ranked.case, is_alone)).collect()
+}
+
 /// The mean of a quantity of new per case.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mean {
     pub(crate) value: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) currency: Option<String>,
 }
 
@@ -145,31 +215,29 @@ pub(crate) enum CaseStatus {
 }
 
 impl HistoryEntry {
-    fn new(evaluation: &Evaluation, source: EvaluationSource) -> Self {
-        let new = &evaluation.new;
-        let is_alone = is_alone(evaluation);
+    fn new(night: Night, cases: &[CaseResult], source: EvaluationSource) -> Self {
+        let Night { time, baseline, new, commit, gate, is_unconfirmed, decision, headline, duration, cost } = night;
         let mut counts = [0; Word::ALL.len()];
         // Counted from the cases, so that the chart and the case tables cannot contradict each other.
-        for case in &evaluation.cases {
-            counts[Word::of_case(case, is_alone) as usize] += 1;
+        for case in cases {
+            counts[case.label.word as usize] += 1;
         }
-        let decision = decide(evaluation);
         Self {
             // Parsed, because texts with different time zones do not sort by time.
-            started: (new.started(), new.generated_at.clone()),
+            started: (point_in_time(&time).map(Timestamp::as_nanosecond), time.clone()),
             source,
-            time: new.generated_at.clone(),
-            baseline: evaluation.baseline.run_id.to_string(),
-            new: new.run_id.to_string(),
-            commit: new.repo_commit.clone(),
+            time,
+            baseline,
+            new,
+            commit,
             counts,
-            gate: evaluation.gate.outcome,
-            is_unconfirmed: is_unconfirmed(evaluation),
-            kind: decision.kind,
-            headline: decision.headline,
-            duration: Mean::new(evaluation, UsageCode::Duration),
-            cost: Mean::new(evaluation, UsageCode::Cost),
-            cases: Vec::with_capacity(evaluation.cases.len()),
+            gate,
+            is_unconfirmed,
+            kind: decision,
+            headline,
+            duration,
+            cost,
+            cases: Vec::with_capacity(cases.len()),
             renamed: HashMap::new(),
             reasons: HashMap::new(),
         }
@@ -215,26 +283,35 @@ impl CaseStatus {
 impl History {
     /// Adds an evaluation. A second evaluation of the same two runs at the same time is rejected with the source of the first.
     pub fn add(&mut self, evaluation: &Evaluation, source: EvaluationSource) -> Result<(), EvaluationSource> {
-        let mut entry = HistoryEntry::new(evaluation, source);
+        // In the order of the evaluation, which decides the names of the pages.
+        let names = PageNames::new(evaluation.cases.iter().map(|case| case.case_id.clone()).collect());
+        self.add_night(Night::new(evaluation), case_results(evaluation), &names, source)
+    }
+
+    /// Adds a night with its cases, the most harmful first.
+    pub(crate) fn add_night(
+        &mut self,
+        night: Night,
+        cases: Vec<CaseResult>,
+        names: &PageNames,
+        source: EvaluationSource,
+    ) -> Result<(), EvaluationSource> {
+        let mut entry = HistoryEntry::new(night, &cases, source);
         // The report and both run folders have a copy of the same evaluation.
         if let Some(known) = self.entries.iter().find(|known| known.is_same_comparison(&entry)) {
             return Err(known.source.clone());
         }
         // Needed here only: all names of many reports would fill the memory.
         let pages = std::mem::take(&mut entry.source.case_pages);
-        let names = PageNames::new(evaluation.cases.iter().map(|case| case.case_id.clone()).collect());
-        let is_alone = is_alone(evaluation);
-        for ranked in worst_first(evaluation) {
-            let case = ranked.case;
-            let (index, stem) = (self.index(&case.case_id), names.stem(&case.case_id));
-            let (label, status) = (Label::of_case(case, is_alone), CaseStatus::from_case(case));
-            let has_page = pages.contains(&format!("{stem}.html"));
-            if stem != case.case_id.as_str() {
+        for CaseResult { id, label, status, reason } in cases {
+            let (index, stem) = (self.index(&id), names.stem(&id));
+            let has_page = !pages.is_empty() && pages.contains(&format!("{stem}.html"));
+            if stem != id.as_str() {
                 entry.renamed.insert(index, stem.to_owned());
             }
             entry.cases.push(NightCase { index, label, status, has_page });
             if status == Some(CaseStatus::Failing) {
-                entry.reasons.insert(index, reason(case));
+                entry.reasons.insert(index, reason);
             }
         }
         // A stable sort by word: cases of a word stay in the order of all outputs.

@@ -12,5 +12,8 @@ mod folder;
 mod nights;
 mod page;
 
+pub(crate) use evaluations::{CaseResult, CaseStatus, Night};
 pub use evaluations::{EvaluationSource, History};
 pub use folder::{HistoryFolder, SkippedPath, find, source};
+#[cfg(test)]
+pub(crate) use page::HistoryPage;

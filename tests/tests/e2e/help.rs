@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 81] = [
+const COMMANDS: [&str; 83] = [
     "init",
     "try",
     "check",
@@ -25,6 +25,8 @@ const COMMANDS: [&str; 81] = [
     "replay",
     "mutate",
     "calibrate",
+    "export",
+    "export facts",
     "export-run",
     "contract",
     "contract new",

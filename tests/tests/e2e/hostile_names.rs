@@ -66,6 +66,7 @@ fn sandbox() -> Sandbox {
             &json!({"mcpServers": {HOSTILE: {"command": HOSTILE}, "b": {HOSTILE: 1}}}).to_string(),
         )
         .with_file("secrets.json", &json!({HOSTILE: {"value": HOSTILE, "source": HOSTILE}}).to_string())
+        .with_file("facts/x\u{1b}[2J.parquet", &hostile.to_string())
         .with_file(&run("run"), &hostile.to_string())
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
 }
@@ -142,6 +143,10 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["report", "evaluation.json", "--out", HOSTILE],
         vec!["history", HOSTILE, "--out", HOSTILE],
         vec!["history", "evaluation.json", "--out", HOSTILE],
+        vec!["history", "--facts", HOSTILE, "--out", HOSTILE],
+        vec!["history", "--facts", "facts", "--out", HOSTILE],
+        vec!["export", "facts", HOSTILE, "--out", "facts"],
+        vec!["export", "facts", ".", "--out", HOSTILE, "--runs", HOSTILE],
         vec!["accept", HOSTILE],
         vec!["accept", "run"],
         vec!["mutate", HOSTILE, "--cases", "ids.json"],

@@ -32,6 +32,7 @@ mod demo;
 mod docs;
 #[cfg(unix)]
 mod export_run;
+mod facts;
 mod full_output;
 mod gate_situations;
 #[cfg(unix)]

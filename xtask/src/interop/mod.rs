@@ -4,6 +4,7 @@
 //! failure.
 
 mod agents;
+mod facts;
 mod formats;
 pub(crate) mod install;
 mod litellm;

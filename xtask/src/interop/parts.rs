@@ -7,7 +7,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 
 use super::install::{self, succeeds};
-use super::{agents, formats, litellm, mcp, sessions};
+use super::{agents, facts, formats, litellm, mcp, sessions};
 use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 
@@ -42,6 +42,8 @@ enum Part {
     Sessions,
     /// The exports of a report and the files of `init --ci`, with published schemas and linters.
     Formats,
+    /// The queries of docs/scale.md on facts.
+    Facts,
     /// The agents of `examples/` with their real packages.
     Agents,
     /// The ledger in a PostgreSQL database.
@@ -62,6 +64,7 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     mcp::install()?;
     sessions::install()?;
     formats::install()?;
+    facts::install()?;
     agents::install()?;
     postgres_programs();
     Ok(())
@@ -89,6 +92,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::Formats) {
         formats::run()?;
+    }
+    if wanted(Part::Facts) {
+        facts::run()?;
     }
     if wanted(Part::Agents) {
         agents::run()?;
