@@ -94,8 +94,8 @@ pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.
 pub use comparison::{
-    CaseComparison, CompareError, Facts, FactsError, FlippedCase, OtherRun, Request, WriteFactsError, compare,
-    different_settings, evaluation_text, flipped_cases, other_runs, rerender, write_facts,
+    CaseComparison, CompareError, FlippedCase, OtherRun, Request, ShardFacts, ShardFactsError, WriteShardFactsError,
+    compare, different_settings, evaluation_text, flipped_cases, other_runs, rerender, write_shard_facts,
 };
 
 // Studies that compare many times: what the gate finds, and how often it fails for nothing.

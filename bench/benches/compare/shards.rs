@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_bench::{Outcome, machine, target_folder};
 use counterproof_cases::Shard;
-use counterproof_evaluator::{Facts, Request, write_facts};
+use counterproof_evaluator::{Request, ShardFacts, write_shard_facts};
 use counterproof_report::{PageSelection, ReportWriter};
 
 use crate::report::clear;
@@ -80,7 +80,7 @@ pub(crate) fn one(root: &Utf8Path) -> Outcome {
 pub(crate) fn facts(root: &Utf8Path, shard: &str) -> Outcome {
     let shard: Shard = shard.parse()?;
     let request = Request::new(open(root, Side::Baseline)?.into(), open(root, Side::New)?.into());
-    write_facts(&request, shard, &facts_folder(root, &shard.count().to_string()))?;
+    write_shard_facts(&request, shard, &facts_folder(root, &shard.count().to_string()))?;
     print_costs("facts")
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn facts(root: &Utf8Path, shard: &str) -> Outcome {
 pub(crate) fn from_facts(root: &Utf8Path, count: &str) -> Outcome {
     let pages = PageSelection::Changed;
     let request = Request::new(open(root, Side::Baseline)?.into(), open(root, Side::New)?.into());
-    let facts = Facts::read(&request, &facts_folder(root, count))?;
+    let facts = ShardFacts::read(&request, &facts_folder(root, count))?;
     let report = ReportWriter::create(&report_folder(root, count), &request)?;
     let report = report.with_verdicts(facts.verdicts()).with_pages(pages);
     let evaluation = facts.compare(|verdict| pages.includes(verdict), |case| report.write_case(case))?;

@@ -9,8 +9,8 @@ use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{CaseId, Exit, Side, Sides};
 use counterproof_cases::{CaseSpec, Shard};
 use counterproof_evaluator::{
-    CaseComparison, CompareError, ComparedRun, Facts, FactsError, Limit, Measure, ReasonCode, Request, SideRuns,
-    evaluation_text, more_runs, text, wanted_baseline_runs,
+    CaseComparison, CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, ShardFacts, ShardFactsError,
+    SideRuns, evaluation_text, more_runs, text, wanted_baseline_runs,
 };
 use counterproof_report::{ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
@@ -165,7 +165,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let options = CompareOptions::new(args, Config::of_file(&layers.file)?);
     if let (Some(shard), Some(folder)) = (args.shard, &args.facts) {
         let shard = shard.shard(|name| env::var(name).ok())?;
-        return write_facts(&options, shard, folder, streams);
+        return write_shard_facts(&options, shard, folder, streams);
     }
     let compared = compare(&options, streams)?;
     let decide = deciding_command(&compared);
@@ -281,7 +281,7 @@ impl Inputs {
 }
 
 /// Compares the cases of a shard, and writes their facts.
-fn write_facts(
+fn write_shard_facts(
     options: &CompareOptions,
     shard: Shard,
     folder: &Utf8Path,
@@ -289,7 +289,7 @@ fn write_facts(
 ) -> Result<Exit, CommandError> {
     let Inputs { sides, cases, .. } = Inputs::open(options, streams)?;
     let request = options.config.request(&cases, sides)?;
-    let facts = counterproof_evaluator::write_facts(&request, shard, folder).map_err(CommandError::io)?;
+    let facts = counterproof_evaluator::write_shard_facts(&request, shard, folder).map_err(CommandError::io)?;
     streams.print_line(format_args!("facts of shard {shard}: {facts}"))?;
     Ok(Exit::Done)
 }
@@ -351,7 +351,7 @@ fn write_report(
     // Before the report: a folder without the facts of a shard leaves an earlier report as it is.
     let facts = options.facts.as_deref().map(|folder| read_facts(request, folder)).transpose()?;
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?;
-    let report = report.with_verdicts(facts.as_ref().map(Facts::verdicts).unwrap_or_default());
+    let report = report.with_verdicts(facts.as_ref().map(ShardFacts::verdicts).unwrap_or_default());
     let pages = options.files.pages(report.cases());
     let report = options.files.apply(report.with_pages(pages))?;
     // Each page is written by the worker that compared its case, which then drops the case.
@@ -369,18 +369,20 @@ fn write_report(
     Ok(evaluation)
 }
 
-fn read_facts<'a>(request: &'a Request<'a>, folder: &Utf8Path) -> Result<Facts<'a>, CommandError> {
-    Facts::read(request, folder).map_err(|error| {
+fn read_facts<'a>(request: &'a Request<'a>, folder: &Utf8Path) -> Result<ShardFacts<'a>, CommandError> {
+    ShardFacts::read(request, folder).map_err(|error| {
         let hint = match &error {
-            FactsError::Runs(_) | FactsError::Read { .. } => return CommandError::io(error),
-            FactsError::Empty(_) | FactsError::Missing { .. } => {
+            ShardFactsError::Runs(_) | ShardFactsError::Read { .. } => return CommandError::io(error),
+            ShardFactsError::Empty(_) | ShardFactsError::Missing { .. } => {
                 "write them with `counterproof compare --shard K/N --facts DIR`, with the same runs and options"
             }
-            FactsError::Foreign(_) => {
+            ShardFactsError::Foreign(_) => {
                 "name the runs, the cases and the configuration that the shards were compared with"
             }
-            FactsError::Count { .. } | FactsError::Doubled { .. } => "remove the files that are left from earlier",
-            FactsError::Line { .. } | FactsError::Damaged { .. } | FactsError::Version { .. } => {
+            ShardFactsError::Count { .. } | ShardFactsError::Doubled { .. } => {
+                "remove the files that are left from earlier"
+            }
+            ShardFactsError::Line { .. } | ShardFactsError::Damaged { .. } | ShardFactsError::Version { .. } => {
                 "remove the file, and compare its shard again"
             }
         };

@@ -10,7 +10,8 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::{CaseSpec, Shard};
 use counterproof_evaluator::{
-    ComparedRun, Differences, Expectations, Facts, GateRules, Request, RuleTables, Rules, SignalSettings, Thresholds,
+    ComparedRun, Differences, Expectations, GateRules, Request, RuleTables, Rules, ShardFacts, SignalSettings,
+    Thresholds,
 };
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{RunReader, RunWriter};
@@ -239,9 +240,9 @@ pub(crate) fn compare(request: &Request<'_>) -> Evaluation {
     let folder = tempfile::tempdir().unwrap();
     let folder = Utf8Path::from_path(folder.path()).unwrap();
     for index in 1..=SHARDS {
-        counterproof_evaluator::write_facts(request, Shard::new(index, SHARDS).unwrap(), folder).unwrap();
+        counterproof_evaluator::write_shard_facts(request, Shard::new(index, SHARDS).unwrap(), folder).unwrap();
     }
-    let facts = Facts::read(request, folder).unwrap();
+    let facts = ShardFacts::read(request, folder).unwrap();
     let from_facts = facts.compare::<Infallible>(|_| false, |_| Ok(())).unwrap();
     let text = |evaluation: &Evaluation| serde_json::to_string_pretty(evaluation).unwrap();
     assert!(text(&evaluation) == text(&from_facts), "{}\n{}", text(&evaluation), text(&from_facts));

@@ -33,7 +33,7 @@ const EXTENSION: &str = "jsonl";
 
 /// Facts that could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteFactsError {
+pub enum WriteShardFactsError {
     /// A run folder could not be listed.
     #[error(transparent)]
     Runs(#[from] ReadError),
@@ -44,7 +44,7 @@ pub enum WriteFactsError {
 
 /// Facts that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum FactsError {
+pub enum ShardFactsError {
     /// A run folder could not be listed.
     #[error(transparent)]
     Runs(#[from] ReadError),
@@ -176,7 +176,11 @@ struct CaseLine {
 }
 
 /// Compares the cases of a shard, and writes their facts to a file in the folder. Returns the path of the file.
-pub fn write_facts(request: &Request<'_>, shard: Shard, folder: &Utf8Path) -> Result<Utf8PathBuf, WriteFactsError> {
+pub fn write_shard_facts(
+    request: &Request<'_>,
+    shard: Shard,
+    folder: &Utf8Path,
+) -> Result<Utf8PathBuf, WriteShardFactsError> {
     let comparison = Comparison::new(request)?;
     write::create_folder(folder)?;
     let path = folder.join(format!("shard-{}-of-{}.{EXTENSION}", shard.index(), shard.count()));
@@ -249,7 +253,7 @@ fn key_check() -> u64 {
 
 /// The facts of all shards of a comparison.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct ShardFacts<'a> {
     comparison: Comparison<'a>,
     digest: Sha256Digest,
     /// The number of shards, and the file of each.
@@ -260,9 +264,9 @@ pub struct Facts<'a> {
     cases: Vec<Option<CaseFacts>>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ShardFacts<'a> {
     /// Reads the facts in a folder, which must have those of each shard once.
-    pub fn read(request: &'a Request<'a>, folder: &Utf8Path) -> Result<Self, FactsError> {
+    pub fn read(request: &'a Request<'a>, folder: &Utf8Path) -> Result<Self, ShardFactsError> {
         let comparison = Comparison::new(request)?;
         let digest = digest(&comparison);
         set_key(digest.to_string().as_bytes());
@@ -276,15 +280,16 @@ impl<'a> Facts<'a> {
             places: Names::default(),
             cases,
         };
-        for path in files(folder).map_err(|source| FactsError::Read { path: folder.to_owned(), source })? {
-            let (file, _) = read_file::open(&path).map_err(|source| FactsError::Read { path: path.clone(), source })?;
+        for path in files(folder).map_err(|source| ShardFactsError::Read { path: folder.to_owned(), source })? {
+            let (file, _) =
+                read_file::open(&path).map_err(|source| ShardFactsError::Read { path: path.clone(), source })?;
             facts.add(&path, BufReader::new(file))?;
         }
         facts.check_complete(folder)?;
         Ok(facts)
     }
 
-    fn add(&mut self, path: &Utf8Path, file: impl BufRead) -> Result<(), FactsError> {
+    fn add(&mut self, path: &Utf8Path, file: impl BufRead) -> Result<(), ShardFactsError> {
         let mut lines = Lines { path, file, read: 0, line: String::new() };
         let header: Header = lines.required()?;
         self.check(path, &header)?;
@@ -292,7 +297,7 @@ impl<'a> Facts<'a> {
             Shared::Notes(notes) => self.notes.merge(notes),
             Shared::Places(names) => self.places = std::mem::take(&mut self.places).merged(names),
         }
-        let damaged = |what: String| FactsError::Damaged { path: path.to_owned(), what };
+        let damaged = |what: String| ShardFactsError::Damaged { path: path.to_owned(), what };
         let mut found = 0;
         while let Some(CaseLine { index, facts }) = lines.next()? {
             // What a line has follows from the number of runs, which the digest covers.
@@ -310,25 +315,25 @@ impl<'a> Facts<'a> {
     }
 
     /// Checks that a file belongs to the comparison, and notes its shard.
-    fn check(&mut self, path: &Utf8Path, header: &Header) -> Result<(), FactsError> {
+    fn check(&mut self, path: &Utf8Path, header: &Header) -> Result<(), ShardFactsError> {
         let (path, shard) = (path.to_owned(), header.shard);
         if header.evaluator_version != VERSION {
             let theirs = header.evaluator_version.clone();
-            return Err(FactsError::Version { path, theirs, ours: VERSION.to_owned() });
+            return Err(ShardFactsError::Version { path, theirs, ours: VERSION.to_owned() });
         }
         if header.comparison != self.digest {
-            return Err(FactsError::Foreign(path));
+            return Err(ShardFactsError::Foreign(path));
         }
         if header.key_check != key_check() {
             let what = "its hashes are those of another build of the program".to_owned();
-            return Err(FactsError::Damaged { path, what });
+            return Err(ShardFactsError::Damaged { path, what });
         }
         let expected = *self.shards.get_or_insert(shard.count());
         if shard.count() != expected {
-            return Err(FactsError::Count { path, shard, expected });
+            return Err(ShardFactsError::Count { path, shard, expected });
         }
         match self.files.entry(shard.index()) {
-            Entry::Occupied(known) => Err(FactsError::Doubled { shard, first: known.get().clone(), second: path }),
+            Entry::Occupied(known) => Err(ShardFactsError::Doubled { shard, first: known.get().clone(), second: path }),
             Entry::Vacant(free) => {
                 free.insert(path);
                 Ok(())
@@ -336,16 +341,16 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn check_complete(&self, folder: &Utf8Path) -> Result<(), FactsError> {
-        let count = self.shards.ok_or_else(|| FactsError::Empty(folder.to_owned()))?;
+    fn check_complete(&self, folder: &Utf8Path) -> Result<(), ShardFactsError> {
+        let count = self.shards.ok_or_else(|| ShardFactsError::Empty(folder.to_owned()))?;
         let missing: Vec<_> = (1..=count).filter(|shard| !self.files.contains_key(shard)).collect();
         if !missing.is_empty() {
-            return Err(FactsError::Missing { missing, count });
+            return Err(ShardFactsError::Missing { missing, count });
         }
         let unknown = self.cases.iter().filter(|facts| facts.is_none()).count();
         if unknown > 0 {
             let what = format!("its shards lack {unknown} of {} cases", self.cases.len());
-            return Err(FactsError::Damaged { path: folder.to_owned(), what });
+            return Err(ShardFactsError::Damaged { path: folder.to_owned(), what });
         }
         Ok(())
     }
@@ -408,10 +413,10 @@ struct Lines<'p, F> {
 }
 
 impl<F: BufRead> Lines<'_, F> {
-    fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FactsError> {
+    fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ShardFactsError> {
         self.line.clear();
         let read = self.file.read_line(&mut self.line);
-        let read = read.map_err(|source| FactsError::Read { path: self.path.to_owned(), source })?;
+        let read = read.map_err(|source| ShardFactsError::Read { path: self.path.to_owned(), source })?;
         self.read += 1;
         if read == 0 {
             Ok(None)
@@ -420,11 +425,11 @@ impl<F: BufRead> Lines<'_, F> {
         }
     }
 
-    fn required<T: DeserializeOwned>(&mut self) -> Result<T, FactsError> {
+    fn required<T: DeserializeOwned>(&mut self) -> Result<T, ShardFactsError> {
         self.next()?.ok_or_else(|| self.error(serde::de::Error::custom("the file ends")))
     }
 
-    fn error(&self, source: serde_json::Error) -> FactsError {
-        FactsError::Line { path: self.path.to_owned(), line: self.read, source }
+    fn error(&self, source: serde_json::Error) -> ShardFactsError {
+        ShardFactsError::Line { path: self.path.to_owned(), line: self.read, source }
     }
 }

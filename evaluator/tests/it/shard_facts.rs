@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_cases::Shard;
-use counterproof_evaluator::{Facts, Request, write_facts};
+use counterproof_evaluator::{Request, ShardFacts, write_shard_facts};
 use counterproof_store::write::{self, Durability};
 
 use crate::kit::{Pair, answer, answer_with, rules};
@@ -29,7 +29,7 @@ fn shard(index: u32, count: u32) -> Shard {
 }
 
 fn error(request: &Request<'_>, folder: &Utf8Path) -> String {
-    Facts::read(request, folder).unwrap_err().to_string().replace(folder.as_str(), "facts")
+    ShardFacts::read(request, folder).unwrap_err().to_string().replace(folder.as_str(), "facts")
 }
 
 #[test]
@@ -38,20 +38,20 @@ fn a_folder_that_lacks_a_shard_or_has_one_twice_is_refused() {
     let (request, folder) = (pair.request(), Utf8Path::from_path(folder.path()).unwrap());
     assert_eq!(error(&request, folder), "`facts` has no facts");
     for index in [1, 3] {
-        write_facts(&request, shard(index, 4), folder).unwrap();
+        write_shard_facts(&request, shard(index, 4), folder).unwrap();
     }
     assert_eq!(error(&request, folder), "2 of 4 shards have no facts: 2, 4");
     for index in [2, 4] {
-        write_facts(&request, shard(index, 4), folder).unwrap();
+        write_shard_facts(&request, shard(index, 4), folder).unwrap();
     }
     // A shard that is written again replaces its file.
-    let path = write_facts(&request, shard(2, 4), folder).unwrap();
-    assert!(Facts::read(&request, folder).is_ok());
+    let path = write_shard_facts(&request, shard(2, 4), folder).unwrap();
+    assert!(ShardFacts::read(&request, folder).is_ok());
     write::copy(&path, &folder.join("copy.jsonl"), Durability::Cached).unwrap();
     let doubled = "`facts/copy.jsonl` and `facts/shard-2-of-4.jsonl` both have the facts of shard 2/4";
     assert_eq!(error(&request, folder), doubled);
     write::remove(&folder.join("copy.jsonl")).unwrap();
-    write_facts(&request, shard(1, 2), folder).unwrap();
+    write_shard_facts(&request, shard(1, 2), folder).unwrap();
     assert_eq!(
         error(&request, folder),
         "`facts/shard-1-of-4.jsonl` has the facts of shard 1/4, and others of 2 shards"
@@ -62,7 +62,7 @@ fn a_folder_that_lacks_a_shard_or_has_one_twice_is_refused() {
 fn facts_of_another_comparison_and_damaged_ones_are_refused() {
     let (pair, folder) = (pair(), tempfile::tempdir().unwrap());
     let (request, folder) = (pair.request(), Utf8Path::from_path(folder.path()).unwrap());
-    let path = write_facts(&request, shard(1, 1), folder).unwrap();
+    let path = write_shard_facts(&request, shard(1, 1), folder).unwrap();
     let foreign = "`facts/shard-1-of-1.jsonl` has the facts of another comparison: of other runs, cases or rules";
     let ruled = Request { rules: rules("[[rule]]\npath = \"/events/*/ts\"\nignore = true\n"), ..pair.request() };
     assert_eq!(error(&ruled, folder), foreign);
@@ -100,10 +100,10 @@ fn the_sink_receives_the_cases_that_have_a_page() {
     let (pair, folder) = (pair(), tempfile::tempdir().unwrap());
     let (request, folder) = (pair.request(), Utf8Path::from_path(folder.path()).unwrap());
     for index in 1..=2 {
-        write_facts(&request, shard(index, 2), folder).unwrap();
+        write_shard_facts(&request, shard(index, 2), folder).unwrap();
     }
     let shown = std::sync::Mutex::new(Vec::new());
-    let facts = Facts::read(&request, folder).unwrap();
+    let facts = ShardFacts::read(&request, folder).unwrap();
     assert_eq!(facts.verdicts().len(), CASES.len());
     let evaluation = facts.compare::<Infallible>(
         |verdict| verdict != Verdict::Unchanged,
