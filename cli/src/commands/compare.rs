@@ -37,7 +37,8 @@ use crate::{cases_file, comparison_summary, resume_command};
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
-    /// Baseline run folder [default: the latest run in RUNS/baseline, with its repeats]
+    /// Baseline run folder, or its address in a bucket such as s3://BUCKET/runs/baseline/ID [default: the latest run in
+    /// RUNS/baseline, with its repeats]
     #[arg(value_name = "BASELINE", requires = "new")]
     baseline: Option<Utf8PathBuf>,
 
@@ -143,8 +144,12 @@ impl CompareOptions {
 }
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let options = CompareOptions::new(args, Config::of_file(&layers.file)?);
+    let mut options = CompareOptions::new(args, Config::of_file(&layers.file)?);
+    options.out = streams.copies.report(&args.out)?;
     let compared = compare(&options, streams)?;
+    if options.out != args.out {
+        streams.copies.publish(&options.out, &args.out)?;
+    }
     let decide = deciding_command(&compared);
     let evaluation = compared.evaluation;
     append_step_summary(&options, &evaluation, streams);
@@ -318,7 +323,9 @@ fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Stre
         let path = run.reader().folder().join(EVALUATION_FILE);
         write::remove_leftovers_next_to(&path);
         // A warning and not an error: the report has the evaluation as well, and a baseline is often read-only.
-        if let Err(error) = write::write_json(&path, evaluation, Durability::Synced) {
+        let written = write::write_json(&path, evaluation, Durability::Synced).map_err(|error| error.to_string());
+        let written = written.and_then(|()| streams.copies.put_back(&path).map_err(|error| error.message()));
+        if let Err(error) = written {
             streams.warn(format_args!("{error}; pass `--no-write-back` to leave the run folders unchanged"));
         }
     }

@@ -18,7 +18,7 @@ use crate::streams::Streams;
 /// Exit code 0: the page is written. 2: no folder contains an evaluation. 3: a file could not be written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders
+    /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders; also in a bucket
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<Utf8PathBuf>,
 
@@ -28,21 +28,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let (files, mut left_out) = history::find(&args.folders);
+    let folders =
+        args.folders.iter().map(|folder| streams.copies.evaluations(folder)).collect::<Result<Vec<_>, _>>()?;
+    let (files, mut left_out) = history::find(&folders);
     if files.is_empty() {
         warn(&left_out, streams);
         return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
             .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
     }
     // Before the evaluations are read, so that a folder with other content is rejected at once.
-    let out = HistoryFolder::begin(&args.out).map_err(report_error)?;
+    let target = streams.copies.report(&args.out)?;
+    let out = HistoryFolder::begin(&target).map_err(report_error)?;
     let mut history = History::default();
     for file in &files {
         // One at a time, because only the status of each case is kept of a large evaluation.
         let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
+            // A page cannot link to a bucket.
+            let link = if streams.copies.is_of_bucket(folder) { None } else { href(out.target(), folder) };
+            let named = Utf8PathBuf::from(streams.copies.original(folder.to_string()));
             history
-                .add(&evaluation, history::source(folder, href(out.target(), folder)))
+                .add(&evaluation, history::source(&named, link))
                 .map_err(|known| format!("same comparison as in `{}`", known.folder))
         });
         left_out.extend(added.err().map(|reason| SkippedPath { path: file.clone(), reason }));
@@ -52,6 +58,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(CommandError::io("no evaluation could be read"));
     }
     let page = out.write(&history, &left_out).map_err(report_error)?;
+    if target != args.out {
+        streams.copies.publish(&target, &args.out)?;
+    }
     streams
         .print_line(format_args!("history of {}: {page}", text::count(history.len(), "evaluation", "evaluations")))?;
     Ok(Exit::Done)
