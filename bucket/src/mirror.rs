@@ -274,3 +274,127 @@ fn files_below(folder: &Utf8Path) -> Result<Vec<Utf8PathBuf>, BucketError> {
     files.sort_unstable();
     Ok(files)
 }
+
+#[cfg(all(test, feature = "stores"))]
+mod tests {
+    use std::sync::Arc;
+
+    use counterproof_artifact::{AssetKind, Run, Side};
+    use counterproof_store::{RunReader, RunWriter, pack_run};
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+    use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A working copy of a store that several can share.
+    struct Copy {
+        mirror: Arc<Mirror>,
+        _folder: TempDir,
+    }
+
+    fn copy_of(store: &Arc<InMemory>) -> Copy {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(folder.path().canonicalize().unwrap()).unwrap();
+        let url = "s3://agents".parse().unwrap();
+        let bucket = Bucket::with_store(&url, Arc::clone(store) as Arc<dyn ObjectStore>).unwrap();
+        Copy { mirror: Arc::new(Mirror::new(bucket, root)), _folder: folder }
+    }
+
+    fn document(id: &str) -> Run {
+        serde_json::from_value(serde_json::json!({
+            "schema_version": "run.v1", "run_id": id, "version": "new", "generated_at": "2026-01-01T00:00:00Z",
+            "base_url": "http://a", "cases_path": "c.json", "out_dir": "../..", "selected_case_ids": ["c1"],
+            "runner_version": "counterproof 0.1.0", "case_digests": {}, "stats": {"cases_total": 1},
+        }))
+        .unwrap()
+    }
+
+    /// Writes a run with one asset through the working copy.
+    fn write_run(copy: &Copy, id: &str) -> Utf8PathBuf {
+        let writer = RunWriter::create(copy.mirror.root(), Side::New, &id.parse().unwrap()).unwrap();
+        let writer = writer.copied_to(Some(copy.mirror.clone()));
+        writer.claim_copy().unwrap();
+        writer.write_asset("c1.request.json", AssetKind::FullBody, None, b"{}\n").unwrap();
+        writer.write_manifest("2026-01-01T00:00:00Z").unwrap();
+        writer.write_run(&document(id)).unwrap();
+        writer.folder().to_owned()
+    }
+
+    #[test]
+    fn a_run_that_one_machine_writes_is_read_on_another_with_equal_bytes() {
+        let store = Arc::new(InMemory::new());
+        let (writer, reader) = (copy_of(&store), copy_of(&store));
+        let written = write_run(&writer, "r1");
+        let folder = reader.mirror.root().join("new/r1");
+        assert!(reader.mirror.fetch_run(&folder).unwrap());
+        for name in ["run.json", "assets/manifest.json", "assets/c1.request.json"] {
+            let bytes = |folder: &Utf8Path| std::fs::read(folder.join(name)).unwrap();
+            assert_eq!(bytes(&written), bytes(&folder), "{name}");
+        }
+        assert!(!folder.join(CLAIM).exists());
+        assert!(!reader.mirror.fetch_run(&reader.mirror.root().join("new/r2")).unwrap());
+        // The name is taken, also for a process that has not read the run.
+        let third = copy_of(&store);
+        let other = RunWriter::create(third.mirror.root(), Side::New, &"r1".parse().unwrap()).unwrap();
+        assert!(other.copied_to(Some(third.mirror.clone())).claim_copy().is_err());
+    }
+
+    #[test]
+    fn one_of_many_processes_gets_the_name_of_a_run() {
+        let store = Arc::new(InMemory::new());
+        let copies: Vec<_> = (0..16).map(|_| copy_of(&store)).collect();
+        let take = |copy: &Copy| copy.mirror.claim(&copy.mirror.root().join("new/r1")).unwrap();
+        let take = &take;
+        let taken: Vec<bool> = std::thread::scope(|scope| {
+            let threads: Vec<_> = copies.iter().map(|copy| scope.spawn(move || take(copy))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
+        // The process that has it may ask again: its first answer can be lost.
+        let winner = taken.iter().position(|taken| *taken).unwrap();
+        assert!(take(&copies[winner]));
+        assert!(copies[0].mirror.is_claimed(&copies[0].mirror.root().join("new/r1")).unwrap());
+        copies[0].mirror.check_lease(copies[0].mirror.root()).unwrap();
+        assert_eq!(copies[0].mirror.bucket.list("").unwrap(), ["new/r1/.claim"]);
+    }
+
+    #[test]
+    fn a_packed_run_is_unpacked_in_the_working_copy() {
+        let store = Arc::new(InMemory::new());
+        let (writer, reader) = (copy_of(&store), copy_of(&store));
+        let run = writer.mirror.root().join("new/r1");
+        write::create_folder(&run.join(ASSETS_FOLDER)).unwrap();
+        write::write(&run.join("assets/a.json"), b"{\"a\": 1}", Durability::Cached).unwrap();
+        pack_run(&run, &["assets/a.json".to_owned()], &run.join(RUN_ARCHIVE)).unwrap();
+        write::remove(&run.join("assets/a.json")).unwrap();
+        write::write_json(&run.join(RUN_FILE), &document("r1"), Durability::Cached).unwrap();
+        assert!(writer.mirror.put_new_run(&run).unwrap() && !writer.mirror.put_new_run(&run).unwrap());
+        let folder = reader.mirror.root().join("new/r1");
+        // As one run, and as a part of all runs.
+        for is_alone in [true, false] {
+            if is_alone {
+                assert!(reader.mirror.fetch_run(&folder).unwrap());
+            } else {
+                assert_eq!(reader.mirror.fetch_all(folder.parent().unwrap()).unwrap(), 2);
+            }
+            assert_eq!(std::fs::read(folder.join("assets/a.json")).unwrap(), b"{\"a\": 1}");
+            assert!(!folder.join(RUN_ARCHIVE).exists() && RunReader::open(&folder).is_ok());
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_object_whose_name_is_no_path_is_an_error() {
+        let store = Arc::new(InMemory::new());
+        let copy = copy_of(&store);
+        let key = Path::parse("runs/..\\..\\evil").unwrap();
+        copy.mirror.bucket.put("runs/fine.json", b"{}".to_vec()).unwrap();
+        assert_eq!(copy.mirror.fetch_all(&copy.mirror.root().join("runs")).unwrap(), 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(store.put(&key, PutPayload::from_static(b"x"))).unwrap();
+        let error = copy.mirror.fetch_all(&copy.mirror.root().join("runs")).unwrap_err();
+        assert_eq!(error.to_string(), "`s3://agents/runs/..\\..\\evil` cannot be copied: its name is not a path");
+    }
+}

@@ -173,8 +173,8 @@ diff -r again published
 "$python" - "http://127.0.0.1:$server" <<'PY'
 import sys, boto3
 s3 = boto3.client("s3", endpoint_url=sys.argv[1])
-types = {name: s3.head_object(Bucket="agents", Key=f"reports/latest/{name}")["ContentType"] for name in ("index.html", "evaluation.json", "static/report.css")}
-assert types == {"index.html": "text/html; charset=utf-8", "evaluation.json": "application/json", "static/report.css": "text/css; charset=utf-8"}, types
+types = {name: s3.head_object(Bucket="agents", Key=f"reports/latest/{name}")["ContentType"] for name in ("index.html", "evaluation.json", "static/style.css")}
+assert types == {"index.html": "text/html; charset=utf-8", "evaluation.json": "application/json", "static/style.css": "text/css; charset=utf-8"}, types
 PY
 echo "verdicts from the bucket are those of this machine"
 [[ -z "$(ls tmp)" ]] || fail "a working copy is left behind: $(ls tmp)"

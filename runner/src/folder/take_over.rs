@@ -339,6 +339,90 @@ mod tests {
         assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
     }
 
+    /// A bucket that is a folder, and a working copy of it.
+    #[derive(Debug)]
+    struct FolderCopy {
+        bucket: Utf8PathBuf,
+        local: Utf8PathBuf,
+    }
+
+    impl FolderCopy {
+        fn there(&self, path: &Utf8Path) -> Utf8PathBuf {
+            self.bucket.join(path.strip_prefix(&self.local).unwrap())
+        }
+    }
+
+    impl RunCopy for FolderCopy {
+        fn put(&self, files: &[Utf8PathBuf]) -> io::Result<()> {
+            for file in files {
+                let there = self.there(file);
+                std::fs::create_dir_all(there.parent().unwrap())?;
+                write::copy(file, &there, Durability::Cached).map_err(|error| error.source)?;
+            }
+            Ok(())
+        }
+
+        fn remove(&self, file: &Utf8Path) -> io::Result<()> {
+            std::fs::remove_file(self.there(file))
+        }
+
+        fn claim(&self, folder: &Utf8Path) -> io::Result<bool> {
+            create(&self.there(folder)).map_err(|error| error.source)
+        }
+
+        fn is_claimed(&self, folder: &Utf8Path) -> io::Result<bool> {
+            Ok(self.there(folder).exists())
+        }
+
+        fn run_folders(&self, parent: &Utf8Path) -> io::Result<Vec<String>> {
+            let names = self.there(parent).read_dir_utf8()?.map(|entry| Ok(entry?.file_name().to_owned()));
+            let is_whole = |name: &io::Result<String>| {
+                !name.as_ref().is_ok_and(|name| name.starts_with(write::TEMPORARY_PREFIX))
+            };
+            names.filter(is_whole).collect()
+        }
+
+        fn fetch(&self, folder: &Utf8Path) -> io::Result<()> {
+            write::create_folder(folder).map_err(|error| error.source)?;
+            for name in self.run_folders(folder)? {
+                let from = self.there(folder).join(&name);
+                write::copy(&from, &folder.join(name), Durability::Cached).map_err(|error| error.source)?;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn processes_with_working_copies_of_their_own_get_one_attempt_each_and_go_on_from_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        let bucket = root.join("bucket");
+        write::create_folder(&bucket).unwrap();
+        let copies: Vec<_> = (0..16)
+            .map(|number| FolderCopy { bucket: bucket.clone(), local: root.join(format!("{number}")) })
+            .collect();
+        let claim = |copy: &FolderCopy| claim(&copy.local, &shard(), &document("night-s2of4"), Some(copy)).unwrap();
+        let first = claim(&copies[0]);
+        let writer = RunWriter::reopen(copies[0].local.join(first.as_str()), Side::New).unwrap();
+        let copy = FolderCopy { bucket: bucket.clone(), local: copies[0].local.clone() };
+        let writer = until_taken_over(writer.copied_to(Some(std::sync::Arc::new(copy))), Some(&shard()), &first);
+        writer.write_run(&document("night-s2of4")).unwrap();
+        write::write(&writer.folder().join("c1.json"), b"{}", Durability::Cached).unwrap();
+        copies[0].put(&[writer.folder().join("c1.json")]).unwrap();
+        let others: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = copies[1..].iter().map(|copy| scope.spawn(|| claim(copy))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut numbers: Vec<_> = others.iter().map(|id| shard().number_of(id).unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (2..=16).collect::<Vec<_>>());
+        for id in others {
+            assert!(bucket.join(id.as_str()).join("c1.json").is_file(), "{id} lacks the finished case");
+        }
+        let error = writer.write_run(&document("night-s2of4")).unwrap_err();
+        assert!(TakenOver::of(&error).is_some(), "{error:?}");
+    }
+
     #[test]
     fn the_newest_attempt_with_a_document_is_copied_without_unfinished_files() {
         let folder = tempfile::tempdir().unwrap();

@@ -67,3 +67,65 @@ pub fn unpack_run(archive: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn files_have_equal_bytes_after_unpacking_and_equal_files_make_equal_archives() {
+        let root = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(root.path()).unwrap();
+        let (run, copy) = (root.join("run"), root.join("copy"));
+        let large: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+        let files: [(&str, &[u8]); 4] = [
+            ("c1.json", b"{}\n"),
+            ("assets/manifest.json", b""),
+            ("assets/large.bin", &large),
+            ("assets/\u{e9}.txt", b"x"),
+        ];
+        write::create_folder(&run.join("assets")).unwrap();
+        for (name, bytes) in files {
+            write::write(&run.join(name), bytes, Durability::Cached).unwrap();
+        }
+        write::write(&run.join(RUN_FILE), b"{}", Durability::Cached).unwrap();
+        let names: Vec<String> =
+            files.iter().map(|(name, _)| (*name).to_owned()).chain([RUN_FILE.to_owned()]).collect();
+        let archives = [root.join("a.zip"), root.join("b.zip")];
+        archives.iter().for_each(|archive| pack_run(&run, &names, archive).unwrap());
+        assert_eq!(std::fs::read(&archives[0]).unwrap(), std::fs::read(&archives[1]).unwrap());
+        unpack_run(&archives[0], &copy).unwrap();
+        for (name, bytes) in files {
+            assert_eq!(std::fs::read(copy.join(name)).unwrap(), bytes, "{name}");
+        }
+        assert!(!copy.join(RUN_FILE).exists());
+    }
+
+    #[test]
+    fn archives_that_lead_out_of_the_folder_or_are_damaged_are_errors() {
+        let root = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(root.path()).unwrap();
+        let archive = root.join("run.zip");
+        let packed = |name: &str| {
+            let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(b"some text of the file").unwrap();
+            zip.finish().unwrap().into_inner()
+        };
+        for name in ["../evil.json", "/evil.json", "a/../../evil.json", "a\\evil.json", "folder/"] {
+            write::write(&archive, &packed(name), Durability::Cached).unwrap();
+            assert!(unpack_run(&archive, &root.join("run")).is_err(), "{name}");
+        }
+        let whole = packed("c1.json");
+        let mut changed = whole.clone();
+        let at = changed.windows(4).position(|bytes| bytes == b"c1.j").unwrap() + 10;
+        changed[at] ^= 0x55;
+        for bytes in [&whole[..whole.len() / 2], &changed, b"not an archive"] {
+            write::write(&archive, bytes, Durability::Cached).unwrap();
+            assert!(unpack_run(&archive, &root.join("run")).is_err());
+        }
+        assert!(!root.join("evil.json").exists());
+    }
+}
