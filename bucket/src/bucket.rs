@@ -27,10 +27,10 @@ const RETRIES_END: Duration = Duration::from_secs(90);
 /// How often a request is made whose connection broke in the middle.
 const TRIES: u32 = 6;
 /// The time limit of one request. An asset can be large and the line slow.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_mins(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time limit of the next byte of an answer.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many requests of one call run at the same time.
 const CONCURRENCY: usize = 16;
 
@@ -233,6 +233,9 @@ impl Bucket {
         keys: Vec<String>,
         work: impl Fn(&str) -> Result<(), BucketError> + Sync,
     ) -> Result<(), BucketError> {
+        if let [key] = keys.as_slice() {
+            return work(key);
+        }
         let workers = CONCURRENCY.min(keys.len());
         let next = Mutex::new(keys.into_iter());
         let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();

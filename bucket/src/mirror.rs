@@ -87,7 +87,7 @@ impl Mirror {
         let count = keys.len();
         let archives: Vec<_> = keys.iter().filter(|key| is_named(key, RUN_ARCHIVE)).cloned().collect();
         Bucket::for_each(keys, |key| self.fetch_file(key, false).map(drop))?;
-        archives.iter().try_for_each(|key| self.unpack(&self.path(key)?))?;
+        archives.iter().try_for_each(|key| Self::unpack(&self.path(key)?))?;
         Ok(count)
     }
 
@@ -111,14 +111,14 @@ impl Mirror {
         let is_artifact = |key: &String| !key.starts_with(&assets) && *key != document_key && !is_claim(key);
         Bucket::for_each(keys.into_iter().filter(is_artifact).collect(), fetch)?;
         Bucket::for_each(self.bucket.list(assets.trim_end_matches('/'))?, fetch)?;
-        self.unpack(&folder.join(RUN_ARCHIVE))?;
+        Self::unpack(&folder.join(RUN_ARCHIVE))?;
         // Last, because a folder with a run document is read as a run.
         write::write(&folder.join(RUN_FILE), &document, Durability::Cached)?;
         Ok(true)
     }
 
     /// Unpacks the archive of a run, if there is one, and removes it from the working copy.
-    fn unpack(&self, archive: &Utf8Path) -> Result<(), BucketError> {
+    fn unpack(archive: &Utf8Path) -> Result<(), BucketError> {
         let Some(folder) = archive.parent().filter(|_| archive.is_file()) else { return Ok(()) };
         unpack_run(archive, folder).map_err(|source| BucketError::Read { path: archive.to_owned(), source })?;
         write::remove(archive)?;
@@ -195,10 +195,7 @@ impl Mirror {
         let first = self.bucket.create(&key, b"first")?;
         let second = self.bucket.create(&key, b"second");
         self.bucket.delete(&key)?;
-        match second? {
-            false if first => Ok(()),
-            _ => Err(BucketError::NoLease(self.url().to_string())),
-        }
+        if first && !second? { Ok(()) } else { Err(BucketError::NoLease(self.url().to_string())) }
     }
 
     /// Creates the claim of a run folder.
@@ -275,7 +272,8 @@ fn files_below(folder: &Utf8Path) -> Result<Vec<Utf8PathBuf>, BucketError> {
     Ok(files)
 }
 
-#[cfg(all(test, feature = "stores"))]
+#[cfg(feature = "stores")]
+#[cfg(test)]
 mod tests {
     use std::sync::Arc;
 

@@ -82,7 +82,7 @@ impl CommandError {
             let _ = write!(text, "\n  caused by: {error}");
             cause = error.source();
         }
-        for hint in &self.hints {
+        for hint in self.hints.iter().chain(&streams.copies.hints(self)) {
             let _ = write!(text, "\nhint: {hint}");
         }
         streams.log(text);

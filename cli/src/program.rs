@@ -159,10 +159,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Completions(args) => completions::run(&args, &self::command(), &mut streams),
         Command::Man(args) => man::run(&args, &self::command(), &mut streams),
     };
-    result.unwrap_or_else(|error| {
-        let error = streams.copies.explain(error);
-        error.report(&mut streams)
-    })
+    result.unwrap_or_else(|error| error.report(&mut streams))
 }
 
 /// Returns the value of `--color`, before the command line is parsed: errors of the parser have colours too.

@@ -60,14 +60,12 @@ impl Drop for WorkingCopies {
 }
 
 impl WorkingCopies {
-    /// Adds to an error of a bucket where credentials come from, and where the files are that it lacks.
-    pub(crate) fn explain(&self, error: CommandError) -> CommandError {
-        let Some(scheme) = self.scheme.filter(|_| error.is_of_bucket()) else { return error };
-        let error = error.hint(scheme.credentials());
-        match self.kept() {
-            Some(folder) => error.hint(format!("the files that could not be written to the bucket are in `{folder}`")),
-            None => error,
-        }
+    /// What explains an error of a bucket: where credentials come from, and where the files are that it lacks.
+    pub(crate) fn hints(&self, error: &CommandError) -> Vec<String> {
+        let Some(scheme) = self.scheme.filter(|_| error.is_of_bucket()) else { return Vec::new() };
+        let kept =
+            self.kept().map(|folder| format!("the files that could not be written to the bucket are in `{folder}`"));
+        [Some(scheme.credentials().to_owned()), kept].into_iter().flatten().collect()
     }
 
     /// The folder that stays, because a bucket lacks files that are in it.
@@ -339,7 +337,7 @@ pub(crate) fn bucket_url(path: &Utf8Path) -> Result<BucketUrl, CommandError> {
 pub(crate) fn reject_bucket(path: &Utf8Path, option: &str) -> Result<(), CommandError> {
     if BucketUrl::is_bucket(path.as_str()) {
         return Err(CommandError::usage(format!("{option} cannot be the address of a bucket"))
-            .hint("use a folder of this machine; `run`, `compare`, `accept` and `merge` work with buckets"));
+            .hint("use a folder of this machine; docs/scale.md lists the commands that work with buckets"));
     }
     Ok(())
 }

@@ -53,6 +53,8 @@ import json, sys
 json.dump([{"id": f"c{n}", "input": {"user": f"question {n}"}} for n in range(int(sys.argv[1]))], sys.stdout)
 PY
 run=(counterproof run --cases cases.json --base-url "$url")
+# Slow enough to be stopped in the middle.
+slow=("${run[@]}" --rate 20/s)
 objects() { # PREFIX FOLDER: copies the objects below a prefix without the program under test
   "$python" - "http://127.0.0.1:$server" "$1" "$2" <<'PY'
 import pathlib, sys
@@ -89,13 +91,13 @@ same_answers runs/new/whole faulty
 echo "$cases cases in a bucket of which every tenth request fails; requests and faults: $(cat mode.counts)"
 
 # A process that is killed in the middle, and resumed.
-"${run[@]}" --side new --run-id killed --out s3://agents/runs 2> log/killed > /dev/null & killed=$!
+"${slow[@]}" --side new --run-id killed --out s3://agents/runs 2> log/killed > /dev/null & killed=$!
 has_some() { rm -rf "peek$1" && objects "runs/new/$1" "peek$1" && [[ $(find "peek$1" -name 'c*.json' 2>/dev/null | wc -l) -gt $((cases / 8)) ]]; }
 wait_for 120 "an eighth of the answers" has_some killed
 kill -9 $killed
 wait $killed 2>/dev/null || true
 rm -rf tmp/*
-must_end_with 0 resumed "${run[@]}" --side new --resume killed --out s3://agents/runs
+must_end_with 0 resumed "${slow[@]}" --side new --resume killed --out s3://agents/runs
 grep -q 'completed earlier' log/resumed || fail "nothing was resumed: $(cat log/resumed)"
 objects runs/new/killed killed
 same_answers runs/new/whole killed
@@ -185,7 +187,7 @@ must_end_with 3 denied "${run[@]}" --side new --run-id denied --out s3://agents/
 grep -q 'status 403 Forbidden (AccessDenied)' log/denied && grep -q AWS_ACCESS_KEY_ID log/denied || fail "unclear: $(cat log/denied)"
 [[ -z "$(ls tmp)" ]] || fail "a working copy without answers is left behind"
 echo pass > mode
-"${run[@]}" --side new --run-id midway --out s3://agents/runs > log/midway.out 2> log/midway & midway=$!
+"${slow[@]}" --side new --run-id midway --out s3://agents/runs > log/midway.out 2> log/midway & midway=$!
 wait_for 120 "an eighth of the answers" has_some midway
 echo deny > mode
 code=0; wait $midway || code=$?
@@ -194,7 +196,7 @@ grep -q 'resume with: counterproof run --resume midway' log/midway || fail "no w
 kept=$(sed -n 's/.*could not be written to the bucket are in `\(.*\)`.*/\1/p' log/midway)
 [[ -d $kept && $(find "$kept" -name 'c*.json' | wc -l) -gt 0 ]] || fail "the answers are lost: $(cat log/midway)"
 echo pass > mode
-must_end_with 0 midway-resumed "${run[@]}" --side new --resume midway --out s3://agents/runs
+must_end_with 0 midway-resumed "${slow[@]}" --side new --resume midway --out s3://agents/runs
 objects runs/new/midway midway
 same_answers runs/new/whole midway
 echo "without rights in the middle: exit code 3; $(head -1 log/midway-resumed)"

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long = "new", value_name = "DIR", num_args = 1.., conflicts_with = "new")]
     new_runs: Vec<Utf8PathBuf>,
 
-    /// Folder of all runs, searched for the latest run of a side without run folders
+    /// Folder of all runs, or its address in a bucket, searched for the latest run of a side without run folders
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     runs: Utf8PathBuf,
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     cases: Option<Utf8PathBuf>,
 
-    /// Report folder
+    /// Report folder, or its address in a bucket
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: Utf8PathBuf,
 

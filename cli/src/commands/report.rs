@@ -16,7 +16,7 @@ use crate::report_output::report_context;
 use crate::report_output::{ReportFiles, report_error};
 use crate::resume_command;
 use crate::streams::Streams;
-use crate::working_copies::bucket_url;
+use crate::working_copies::{bucket_url, reject_bucket};
 
 /// Render the report of a comparison again, without comparing again.
 ///
@@ -65,6 +65,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    reject_bucket(&args.out, "`--out` of `report`")?;
     let config = Config::load(args.config.as_deref())?;
     // The bytes are kept: the report gets them unchanged, with fields of newer versions.
     let path = streams.copies.tree(&args.evaluation)?;

@@ -82,7 +82,7 @@ pub(crate) fn claim(
     loop {
         let earlier = match copy {
             None => attempts(parent, shard)?,
-            Some(copy) => numbered(parent, shard, copy.run_folders(parent).map_err(failed(parent))?),
+            Some(copy) => numbered(parent, shard, &copy.run_folders(parent).map_err(failed(parent))?),
         };
         let mut newest = None;
         for (_, folder) in earlier.iter().rev() {
@@ -156,11 +156,11 @@ fn attempts(parent: &Utf8Path, shard: &RunShard) -> Result<Vec<(u32, Utf8PathBuf
         Err(error) => return Err(failed(error)),
     };
     let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_owned())).collect::<io::Result<Vec<_>>>();
-    Ok(numbered(parent, shard, names.map_err(failed)?))
+    Ok(numbered(parent, shard, &names.map_err(failed)?))
 }
 
 /// The attempts at a shard among the names of folders, by number.
-fn numbered(parent: &Utf8Path, shard: &RunShard, names: Vec<String>) -> Vec<(u32, Utf8PathBuf)> {
+fn numbered(parent: &Utf8Path, shard: &RunShard, names: &[String]) -> Vec<(u32, Utf8PathBuf)> {
     let number = |name: &String| name.parse().ok().and_then(|id| shard.number_of(&id));
     let mut found: Vec<_> = names.iter().filter_map(|name| Some((number(name)?, parent.join(name)))).collect();
     found.sort_unstable();
@@ -376,9 +376,8 @@ mod tests {
 
         fn run_folders(&self, parent: &Utf8Path) -> io::Result<Vec<String>> {
             let names = self.there(parent).read_dir_utf8()?.map(|entry| Ok(entry?.file_name().to_owned()));
-            let is_whole = |name: &io::Result<String>| {
-                !name.as_ref().is_ok_and(|name| name.starts_with(write::TEMPORARY_PREFIX))
-            };
+            let is_whole =
+                |name: &io::Result<String>| !name.as_ref().is_ok_and(|name| name.starts_with(write::TEMPORARY_PREFIX));
             names.filter(is_whole).collect()
         }
 

@@ -94,7 +94,9 @@ mod tests {
         let names: Vec<String> =
             files.iter().map(|(name, _)| (*name).to_owned()).chain([RUN_FILE.to_owned()]).collect();
         let archives = [root.join("a.zip"), root.join("b.zip")];
-        archives.iter().for_each(|archive| pack_run(&run, &names, archive).unwrap());
+        for archive in &archives {
+            pack_run(&run, &names, archive).unwrap();
+        }
         assert_eq!(std::fs::read(&archives[0]).unwrap(), std::fs::read(&archives[1]).unwrap());
         unpack_run(&archives[0], &copy).unwrap();
         for (name, bytes) in files {

@@ -96,10 +96,8 @@ impl RunWriter {
     /// Takes the name of the run where its files are copied to, so that no other process writes there.
     pub fn claim_copy(&self) -> Result<(), CreateError> {
         let Some(copy) = &self.copy else { return Ok(()) };
-        match copy.claim(&self.folder).map_err(WriteError::at(&self.folder))? {
-            true => Ok(()),
-            false => Err(CreateError::Exists(self.folder.clone())),
-        }
+        let is_claimed = copy.claim(&self.folder).map_err(WriteError::at(&self.folder))?;
+        if is_claimed { Ok(()) } else { Err(CreateError::Exists(self.folder.clone())) }
     }
 
     /// Copies a file that is durable here.

@@ -30,7 +30,11 @@ fn an_address_with_credentials_is_refused_and_not_quoted() {
         &["check", "--cases", "cases.json", "--out", "s3://agents/runs"],
     ] {
         let finished = sandbox.run(line.iter().copied());
-        assert_eq!(finished.code, Some(if line[0] == "report" && line.len() > 2 { 3 } else { 2 }), "{line:?}: {finished}");
+        assert_eq!(
+            finished.code,
+            Some(if line[0] == "report" && line.len() > 2 { 3 } else { 2 }),
+            "{line:?}: {finished}"
+        );
         assert!(!finished.stderr.contains("s3cret"), "{finished}");
     }
     assert!(!sandbox.path("s3:").exists() && !sandbox.path("runs").exists());
