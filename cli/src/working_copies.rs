@@ -46,6 +46,30 @@ impl OutputFolder {
     pub(crate) fn run_copy(&self) -> Option<Arc<dyn RunCopy>> {
         self.copy.clone().map(|mirror| mirror as _)
     }
+
+    /// Copies what a run that is resumed, or created if it is not there, has in the bucket.
+    pub(crate) fn fetch_resumed(&self, side: Side, id: &RunId) -> Result<(), CommandError> {
+        let Some(mirror) = &self.copy else { return Ok(()) };
+        fetch_run(mirror, &self.folder.join(side.as_str()).join(id.as_str()))
+    }
+
+    /// Copies the attempts at a shard that may be complete, and checks that the bucket can hold its lease.
+    pub(crate) fn fetch_complete_attempts(&self, side: Side, shard: &RunShard) -> Result<(), CommandError> {
+        let Some(mirror) = &self.copy else { return Ok(()) };
+        let parent = self.folder.join(side.as_str());
+        mirror.check_lease(&parent).map_err(bucket_error)?;
+        for name in mirror.run_folders(&parent).map_err(CommandError::io)? {
+            if name.parse().ok().and_then(|id| shard.number_of(&id)).is_none() {
+                continue;
+            }
+            let folder = parent.join(name);
+            let is_there = mirror.fetch_document(&folder.join(RUN_FILE)).map_err(bucket_error)?;
+            if is_there && RunReader::open(&folder).is_ok_and(|run| run.run().stats.is_some()) {
+                fetch_run(mirror, &folder)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Drop for WorkingCopies {
@@ -111,14 +135,13 @@ impl WorkingCopies {
         let url = bucket_url(path)?;
         self.scheme = Some(url.scheme());
         let known = self.mirrors.iter().find(|mirror| *mirror.url() == url.root()).cloned();
-        let mirror = match known {
-            Some(mirror) => mirror,
-            None => {
-                let bucket = Bucket::open(&url).map_err(bucket_error)?;
-                let mirror = Arc::new(Mirror::new(bucket, self.start()?));
-                self.mirrors.push(Arc::clone(&mirror));
-                mirror
-            }
+        let mirror = if let Some(mirror) = known {
+            mirror
+        } else {
+            let bucket = Bucket::open(&url).map_err(bucket_error)?;
+            let mirror = Arc::new(Mirror::new(bucket, self.start()?));
+            self.mirrors.push(Arc::clone(&mirror));
+            mirror
         };
         let local = mirror.local(&url);
         Ok(Some((mirror, local)))
@@ -226,35 +249,6 @@ impl WorkingCopies {
             Some((mirror, folder)) => OutputFolder { folder, copy: Some(mirror) },
             None => OutputFolder { folder: path.to_owned(), copy: None },
         })
-    }
-
-    /// Copies what a run that is resumed, or created if it is not there, has in the bucket.
-    pub(crate) fn resumed(&mut self, out: &OutputFolder, side: Side, id: &RunId) -> Result<(), CommandError> {
-        let Some(mirror) = &out.copy else { return Ok(()) };
-        fetch_run(mirror, &out.folder.join(side.as_str()).join(id.as_str()))
-    }
-
-    /// Copies the attempts at a shard that may be complete, and checks that the bucket can hold its lease.
-    pub(crate) fn complete_attempts(
-        &mut self,
-        out: &OutputFolder,
-        side: Side,
-        shard: &RunShard,
-    ) -> Result<(), CommandError> {
-        let Some(mirror) = &out.copy else { return Ok(()) };
-        let parent = out.folder.join(side.as_str());
-        mirror.check_lease(&parent).map_err(bucket_error)?;
-        for name in mirror.run_folders(&parent).map_err(CommandError::io)? {
-            if name.parse().ok().and_then(|id| shard.number_of(&id)).is_none() {
-                continue;
-            }
-            let folder = parent.join(name);
-            let is_there = mirror.fetch_document(&folder.join(RUN_FILE)).map_err(bucket_error)?;
-            if is_there && RunReader::open(&folder).is_ok_and(|run| run.run().stats.is_some()) {
-                fetch_run(mirror, &folder)?;
-            }
-        }
-        Ok(())
     }
 
     /// Copies all attempts at the shards of the run that `run` will be merged into, with the files that are not copied yet.

@@ -37,7 +37,7 @@ use crate::{cases_file, comparison_summary, resume_command};
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
-    /// Baseline run folder, or its address in a bucket such as s3://BUCKET/runs/baseline/ID [default: the latest run in
+    /// Baseline run folder, or its address in a bucket such as `s3://BUCKET/runs/baseline/ID` [default: the latest run in
     /// RUNS/baseline, with its repeats]
     #[arg(value_name = "BASELINE", requires = "new")]
     baseline: Option<Utf8PathBuf>,

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "of")]
     wait: Option<Duration>,
 
-    /// Run folder to create; its name becomes the run's ID. Also in a bucket, such as s3://BUCKET/runs/new/ID
+    /// Run folder to create; its name becomes the run's ID. Also in a bucket, such as `s3://BUCKET/runs/new/ID`
     #[arg(long, value_name = "RUN")]
     out: Utf8PathBuf,
 

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: Utf8PathBuf,
 
-    /// Also write the report folder to this address in a bucket, such as s3://BUCKET/reports/build-7; index.html is written last
+    /// Also write the report folder to this address in a bucket, such as `s3://BUCKET/reports/build-7`; index.html is written last
     #[arg(help_heading = "Output", long, value_name = "URL")]
     publish: Option<Utf8PathBuf>,
 

@@ -28,7 +28,7 @@ use crate::working_copies::WorkingCopies;
 /// Exit code 0: all files are valid. 1: there are findings. 2: a path contains nothing to validate. 3: a path does not exist or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files, run folders, or folders that contain them; also in a bucket, such as s3://BUCKET/runs/new/ID
+    /// Files, run folders, or folders that contain them; also in a bucket, such as `s3://BUCKET/runs/new/ID`
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<Utf8PathBuf>,
 

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) plan: PlanArgs,
 
-    /// Folder of all runs, or its address in a bucket: s3://BUCKET/PREFIX, gs://… or az://…
+    /// Folder of all runs, or its address in a bucket: `s3://BUCKET/PREFIX`, `gs://…` or `az://…`
     #[arg(help_heading = "Output", long, value_name = "RUNS", default_value = "runs")]
     pub(super) out: Utf8PathBuf,
 

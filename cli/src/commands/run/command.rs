@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
         if let Some(shard) = planned.shard.as_ref().filter(|_| args.plan.take_over) {
-            session.streams.copies.complete_attempts(&out, shared.side, shard)?;
+            out.fetch_complete_attempts(shared.side, shard)?;
             let complete = counterproof_runner::complete_attempt(&shared.out, shared.side, shard);
             if let Some(complete) = complete.map_err(claim_error)? {
                 session.streams.log(format_args!("`{}` is complete", complete.folder));
@@ -117,10 +117,10 @@ fn fetch_earlier(
     }
     if args.plan.resume.is_some() {
         for run in &options.plan.runs {
-            streams.copies.resumed(out, args.side, &run.run_id)?;
+            out.fetch_resumed(args.side, &run.run_id)?;
         }
         for id in &options.plan.confirmations {
-            Side::BOTH.into_iter().try_for_each(|side| streams.copies.resumed(out, side, id))?;
+            Side::BOTH.into_iter().try_for_each(|side| out.fetch_resumed(side, id))?;
         }
     }
     if options.confirm.as_ref().is_some_and(|confirm| confirm.against.is_empty()) {
