@@ -23,7 +23,7 @@ pub struct Mirror {
     root: Utf8PathBuf,
     /// The content of a claim, which no other process has.
     token: String,
-    /// Whether a file of this machine could not be written to the bucket.
+    /// Whether a file of a run could not be written to the bucket while the run was made.
     lacks_files: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl Mirror {
         if url.prefix().is_empty() { self.root.clone() } else { self.root.join(url.prefix()) }
     }
 
-    /// Whether the bucket lacks a file of the working copy, because it could not be written there.
+    /// Whether the bucket lacks a file of a run that was made here, because it could not be written there.
     pub fn lacks_files(&self) -> bool {
         self.lacks_files.load(Ordering::Relaxed)
     }
@@ -152,7 +152,7 @@ impl Mirror {
     pub fn put_files(&self, files: &[Utf8PathBuf]) -> Result<(), BucketError> {
         let keys = files.iter().map(|file| self.key(file)).collect::<Result<_, _>>()?;
         let put = |key: &str| self.bucket.put(key, read(&self.root.join(key))?);
-        Bucket::for_each(keys, put).inspect_err(|_| self.lacks_files.store(true, Ordering::Relaxed))
+        Bucket::for_each(keys, put)
     }
 
     /// Writes a new run folder of the working copy to the bucket: its run document last. Returns false if the bucket has a folder of
@@ -211,7 +211,9 @@ impl Mirror {
 
 impl RunCopy for Mirror {
     fn put(&self, files: &[Utf8PathBuf]) -> io::Result<()> {
-        Ok(self.put_files(files)?)
+        // Answers of an agent, which exist nowhere else.
+        self.put_files(files).inspect_err(|_| self.lacks_files.store(true, Ordering::Relaxed))?;
+        Ok(())
     }
 
     fn remove(&self, file: &Utf8Path) -> io::Result<()> {
