@@ -13,7 +13,7 @@ use crate::Bucket;
 use crate::failure::BucketError;
 use crate::url::BucketUrl;
 
-/// The object whose creation takes the name of a run folder. It is no part of the run, and is not copied.
+/// The object whose creation takes the name of a run folder. It does not belong to the run, and is not copied.
 const CLAIM: &str = ".claim";
 
 /// A bucket with its working copy. A file at `ROOT/a/b` is the object with the key `a/b`.
@@ -91,8 +91,8 @@ impl Mirror {
         Ok(count)
     }
 
-    /// Copies the files of a run folder that this machine lacks, and its run document. Returns false if there is no run of this
-    /// name, not even one that has just been started.
+    /// Copies the files of a run folder that this machine lacks, and its run document. Returns false if the bucket has no
+    /// run of this name, not even one that has just been started.
     ///
     /// The document is read before the files are listed, so a run that it says is complete has all its files here. Assets are listed
     /// again after the artifacts are copied: of a run that is being written, each artifact has its assets.
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_whose_name_is_no_path_is_an_error() {
+    fn an_object_whose_name_is_not_a_path_is_an_error() {
         let store = Arc::new(InMemory::new());
         let copy = copy_of(&store);
         let key = Path::parse("runs/..\\..\\evil").unwrap();
