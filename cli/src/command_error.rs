@@ -2,9 +2,11 @@
 
 use std::error::Error;
 use std::fmt::{Display, Write as _};
+use std::io;
 
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, Outcome, RunnerFailure, with_causes};
+use counterproof_bucket::BucketError;
 use counterproof_runner::{Reason, Target};
 use counterproof_store::RunReader;
 
@@ -53,6 +55,21 @@ impl CommandError {
         &self.hints
     }
 
+    /// Whether a request to a bucket failed.
+    pub(crate) fn is_of_bucket(&self) -> bool {
+        let mut next: Option<&(dyn Error + 'static)> = Some(&*self.error);
+        while let Some(error) = next {
+            // An I/O error is not the cause of the error that it holds, but has its causes.
+            let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            let held = held.and_then(|held| held.downcast_ref::<BucketError>());
+            if let Some(BucketError::Request { .. } | BucketError::Open { .. }) = held.or(error.downcast_ref()) {
+                return true;
+            }
+            next = error.source();
+        }
+        false
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
@@ -65,7 +82,7 @@ impl CommandError {
             let _ = write!(text, "\n  caused by: {error}");
             cause = error.source();
         }
-        for hint in &self.hints {
+        for hint in self.hints.iter().chain(&streams.copies.hints(self)) {
             let _ = write!(text, "\nhint: {hint}");
         }
         streams.log(text);

@@ -28,5 +28,6 @@ mod side_table;
 mod signals;
 mod streams;
 mod value_parsers;
+mod working_copies;
 
 pub use program::run;

@@ -30,7 +30,7 @@ impl RunSelection {
     /// Opens the selected runs of a side. Logs which runs were chosen, and which repeats are missing.
     pub(crate) fn open(&self, side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, CommandError> {
         let runs = match self {
-            Self::Folders(folders) => open_folders(folders, side)?,
+            Self::Folders(folders) => open_folders(folders, side, streams)?,
             Self::Latest { runs, baseline_option } => latest_with_repeats(runs, baseline_option, side, streams)?,
         };
         warn_about_missing_repeats(&runs, side, streams);
@@ -52,15 +52,20 @@ pub(crate) fn open_sides(
 }
 
 /// Opens named run folders. Rejects a folder or a run that is named twice.
-pub(crate) fn open_named(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<ComparedRun>, CommandError> {
-    Ok(open_folders(folders, side)?.into_iter().map(ComparedRun::new).collect())
+pub(crate) fn open_named(
+    folders: &[Utf8PathBuf],
+    side: Side,
+    streams: &mut Streams,
+) -> Result<Vec<ComparedRun>, CommandError> {
+    Ok(open_folders(folders, side, streams)?.into_iter().map(ComparedRun::new).collect())
 }
 
 pub(crate) fn side_runs(runs: Vec<ComparedRun>, side: Side) -> Result<SideRuns, CommandError> {
     SideRuns::new(runs).ok_or_else(|| CommandError::usage(format!("no run of side {side} was named")))
 }
 
-fn open_folders(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<RunReader>, CommandError> {
+fn open_folders(folders: &[Utf8PathBuf], side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, CommandError> {
+    let folders = folders.iter().map(|folder| streams.copies.run(folder)).collect::<Result<Vec<_>, _>>()?;
     let runs = folders.iter().map(|folder| RunReader::open(folder)).collect::<Result<Vec<_>, _>>();
     let runs = runs.map_err(|error| read_error(error, side))?;
     reject_duplicates(&runs, side)?;
@@ -101,7 +106,8 @@ fn same_id(run: &RunReader, other: &RunReader) -> CommandError {
 
 /// Finds the latest run of a side. Warns about run folders that could not be read, and names baselines without answers.
 pub(crate) fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Latest, CommandError> {
-    let latest = RunReader::latest(runs, side).map_err(|error| read_error(error, side))?;
+    let runs = streams.copies.latest(runs, side)?;
+    let latest = RunReader::latest(&runs, side).map_err(|error| read_error(error, side))?;
     // A folder that could not be read may be the latest run.
     for error in &latest.skipped {
         streams.warn(format_args!("{error}; `{}` may not be the latest run", latest.run.folder()));
@@ -143,7 +149,7 @@ fn latest_with_repeats(
     }
     let mut repeats = latest.repeats;
     repeats.push(latest.run);
-    Ok(repeats)
+    repeats.into_iter().map(|run| streams.copies.reader(run)).collect()
 }
 
 /// Names the baseline that was chosen among several, and the option that selects others.

@@ -10,6 +10,7 @@ use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reason, Repo
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::streams::{HarmlessLines, OutputError};
+use crate::working_copies::WorkingCopies;
 
 const MAX_LISTED: usize = 10;
 
@@ -29,6 +30,7 @@ pub(crate) enum ReporterKind {
 /// Reports the events of a run in the selected form and collects its failures.
 pub(crate) struct RunReporter<'out> {
     output: Output<'out>,
+    copies: &'out WorkingCopies,
     failures: FailureSummary,
 }
 
@@ -41,14 +43,14 @@ enum Output<'out> {
 
 impl<'out> RunReporter<'out> {
     /// Creates the reporter. JSON Lines go to `out`, everything else to standard error.
-    pub(crate) fn new(kind: ReporterKind, out: &'out mut dyn Write) -> Self {
+    pub(crate) fn new(kind: ReporterKind, out: &'out mut dyn Write, copies: &'out WorkingCopies) -> Self {
         let output = match kind {
             ReporterKind::Human => Output::Human(RunProgress::on_stderr()),
             ReporterKind::Plain => Output::Plain(Plain::new(HarmlessLines::new(io::stderr()))),
             ReporterKind::Jsonl => Output::Jsonl(JsonLines::new(out)),
             ReporterKind::Silent => Output::Silent,
         };
-        Self { output, failures: FailureSummary::default() }
+        Self { output, copies, failures: FailureSummary::default() }
     }
 
     /// Flushes the output and returns the collected failures.
@@ -69,6 +71,11 @@ impl Reporter for RunReporter<'_> {
         if let EventKind::CaseFinished { case_id, attempts, failure: Some(failure) } = &event.kind {
             self.failures.add(case_id, *attempts, failure);
         }
+        let mut event = event.clone();
+        if let EventKind::RunStarted { folder, .. } = &mut event.kind {
+            *folder = self.copies.original(folder.to_string()).into();
+        }
+        let event = &event;
         match &mut self.output {
             Output::Human(progress) => progress.report(event),
             Output::Silent => {}

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use counterproof_artifact::harmless;
 use serde::Serialize;
 
+use crate::working_copies::WorkingCopies;
+
 /// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to standard output")]
@@ -20,17 +22,19 @@ impl OutputError {
     }
 }
 
-/// The two output streams of a command.
+/// The two output streams of a command, and the working copies whose paths they do not show.
 pub(crate) struct Streams {
     /// Results: what the user asked for.
     pub(crate) out: Box<dyn Write>,
     /// Progress, warnings, hints and errors.
     pub(crate) err: Box<dyn Write>,
+    /// The working copies of runs in buckets. Both streams name what they are copies of.
+    pub(crate) copies: WorkingCopies,
 }
 
 impl Streams {
     pub(crate) fn of_process() -> Self {
-        Self { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) }
+        Self { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()), copies: WorkingCopies::default() }
     }
 
     pub(crate) fn print_line(&mut self, message: impl Display) -> Result<(), OutputError> {
@@ -59,6 +63,7 @@ impl Streams {
 
     /// Prints a document as it is. Returns false if its reader has closed the pipe, which ends a command that prints forever.
     pub(crate) fn print_to_reader(&mut self, text: &str) -> Result<bool, OutputError> {
+        let text = self.copies.original(text.to_owned());
         // Flushed, so that no error stays in a buffer.
         match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
             Ok(()) => Ok(true),
@@ -69,7 +74,7 @@ impl Streams {
     /// Logs a message to standard error.
     pub(crate) fn log(&mut self, message: impl Display) {
         // Errors are ignored, because a missing reader must not stop the work.
-        let _ = self.err.write_all(harmless(&format!("{message}\n")).as_bytes());
+        let _ = self.err.write_all(harmless(&self.copies.original(format!("{message}\n"))).as_bytes());
     }
 
     /// Logs a warning to standard error, in red on a terminal.

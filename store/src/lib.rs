@@ -39,7 +39,7 @@ pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
 pub use relative_path::relative_path;
 pub use run_folder::{
-    ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_FILE,
-    ReadError, ReopenError, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun, TakenOver, UnnamedAsset,
-    lock_run_folder, read_evaluation,
+    ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_ARCHIVE,
+    RUN_FILE, ReadError, ReopenError, RunCopy, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun,
+    TakenOver, UnnamedAsset, lock_run_folder, pack_run, read_evaluation, unpack_run,
 };

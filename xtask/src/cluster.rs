@@ -1,5 +1,6 @@
 //! The files of `counterproof batch` on real schedulers: Slurm with four nodes of which one is lost, Kubernetes' schemas and the
-//! pods under podman, and Dask with two workers. A scheduler that is not installed and cannot be installed is skipped with a line that says so.
+//! pods under podman, and Dask with two workers; and runs in a bucket of a server that fails every tenth request. What is not
+//! installed and cannot be installed is skipped with a line that says so.
 
 use std::process::Command;
 
@@ -32,7 +33,8 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     install::create(&scratch)?;
     slurm(options, &scratch)?;
     kubernetes(&scratch)?;
-    dask(options, &scratch)
+    dask(options, &scratch)?;
+    s3(&scratch)
 }
 
 fn skip(what: &str, why: &str) {
@@ -108,4 +110,17 @@ fn dask(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {
     test.arg(programs::counterproof()).arg(scratch.join("dask"));
     test.args([cases, shards].map(|number| number.to_string())).arg(python);
     Step::new(format!("tests/cluster/dask.sh: {cases} cases in {shards} shards"), test).run()
+}
+
+/// Cases that run in a bucket. The server of the test answers some hundred requests a second.
+const BUCKET_CASES: &str = "200";
+
+fn s3(scratch: &Utf8Path) -> Result<(), Failure> {
+    let Some(python) = install::python(&install::cached("s3"), &["moto[s3]==5.2.5", "flask", "flask-cors"])? else {
+        skip("runs in a bucket", "moto is not installed");
+        return Ok(());
+    };
+    let mut test = Command::new(root().join("tests/cluster/s3.sh"));
+    test.arg(programs::counterproof()).arg(scratch.join("s3")).arg(BUCKET_CASES).arg(python);
+    Step::new(format!("tests/cluster/s3.sh: {BUCKET_CASES} cases"), test).run()
 }

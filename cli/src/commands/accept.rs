@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
-    /// Folder of all runs
+    /// Folder of all runs, or its address in a bucket
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     runs: Utf8PathBuf,
 
@@ -96,9 +96,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     let folder = match &args.new {
-        Some(folder) => folder.clone(),
+        Some(folder) => streams.copies.run(folder)?,
         None => latest_whole(&args.runs, streams)?,
     };
+    streams.copies.repeats(&folder)?;
+    let runs = streams.copies.output(&args.runs)?.folder;
+    streams.copies.documents(&args.runs, Side::Baseline)?;
     check_gate(&folder, args.append, streams)?;
     let run_command = |more: &str| args.run_command(&folder, layers, more);
     let failed = |error: AcceptError| accept_error(error, &args.reason, &run_command);
@@ -119,11 +122,15 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     };
     // `--append` adds to the latest baseline with answers, so those that it skips are named.
     if args.append
-        && let Ok(latest) = RunReader::latest(&args.runs, Side::Baseline)
+        && let Ok(latest) = RunReader::latest(&streams.copies.latest(&args.runs, Side::Baseline)?, Side::Baseline)
     {
         named_runs::log_unanswered(&latest, streams);
     }
-    let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(failed)?;
+    let before: Vec<_> = baselines(&runs);
+    let baseline = counterproof_runner::accept(&folder, &runs, &acceptance).map_err(failed)?;
+    for folder in baseline.folders.iter().filter(|folder| !before.contains(folder)) {
+        streams.copies.put_new_run(folder)?;
+    }
     for folder in &baseline.folders {
         streams.print_line(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;
     }
@@ -144,6 +151,12 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     }
     streams.log("next: counterproof check compares the next run with this baseline");
     Ok(Exit::Done)
+}
+
+/// The folders of the baselines in a folder of runs.
+fn baselines(runs: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = runs.join(Side::Baseline.as_str()).read_dir_utf8().into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.into_path())).collect()
 }
 
 /// Warns about a run whose gate failed. Refuses to add it to the baseline: the baseline would explain its own regression.
@@ -183,7 +196,7 @@ fn latest_whole(runs: &Utf8Path, streams: &mut Streams) -> Result<Utf8PathBuf, C
     let Latest { run, others, .. } = named_runs::latest(runs, Side::New, streams)?;
     let is_selection = |run: &RunReader| run.run().extra.get("selection").is_some_and(|value| *value == true);
     if !is_selection(&run) {
-        return Ok(run.folder().to_owned());
+        return streams.copies.run(run.folder());
     }
     let Some(whole) = others.iter().rfind(|run| !is_selection(run)) else {
         return Err(CommandError::usage(format!(
@@ -197,7 +210,7 @@ fn latest_whole(runs: &Utf8Path, streams: &mut Streams) -> Result<Utf8PathBuf, C
         whole.folder(),
         run.folder()
     ));
-    Ok(whole.folder().to_owned())
+    streams.copies.run(whole.folder())
 }
 
 /// Logs how few regressions a comparison with a single baseline run can confirm.

@@ -25,6 +25,7 @@ use crate::named_runs::{RunSelection, open_sides, warn_about_side};
 use crate::report_output::{ReportFiles, report_context, report_error};
 use crate::run_plan::ShardChoice;
 use crate::streams::Streams;
+use crate::working_copies::reject_bucket;
 use crate::{cases_file, comparison_summary, resume_command};
 
 /// Compare a new run with a baseline, write a report, and check the gate.
@@ -41,7 +42,8 @@ use crate::{cases_file, comparison_summary, resume_command};
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
-    /// Baseline run folder [default: the latest run in RUNS/baseline, with its repeats]
+    /// Baseline run folder, or its address in a bucket such as `s3://BUCKET/runs/baseline/ID` [default: the latest run in
+    /// RUNS/baseline, with its repeats]
     #[arg(value_name = "BASELINE", requires = "new")]
     baseline: Option<Utf8PathBuf>,
 
@@ -57,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long = "new", value_name = "DIR", num_args = 1.., conflicts_with = "new")]
     new_runs: Vec<Utf8PathBuf>,
 
-    /// Folder of all runs, searched for the latest run of a side without run folders
+    /// Folder of all runs, or its address in a bucket, searched for the latest run of a side without run folders
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     runs: Utf8PathBuf,
 
@@ -66,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     cases: Option<Utf8PathBuf>,
 
-    /// Report folder
+    /// Report folder, or its address in a bucket
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: Utf8PathBuf,
 
@@ -162,12 +164,20 @@ impl CompareOptions {
 }
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let options = CompareOptions::new(args, Config::of_file(&layers.file)?);
+    let mut options = CompareOptions::new(args, Config::of_file(&layers.file)?);
     if let (Some(shard), Some(folder)) = (args.shard, &args.facts) {
+        reject_bucket(folder, "`--facts`")?;
         let shard = shard.shard(|name| env::var(name).ok())?;
         return write_shard_facts(&options, shard, folder, streams);
     }
+    if let Some(folder) = &args.from_facts {
+        reject_bucket(folder, "`--from-facts`")?;
+    }
+    options.out = streams.copies.report(&args.out)?;
     let compared = compare(&options, streams)?;
+    if options.out != args.out {
+        streams.copies.publish(&options.out, &args.out)?;
+    }
     let decide = deciding_command(&compared);
     let evaluation = compared.evaluation;
     append_step_summary(&options, &evaluation, streams);
@@ -398,7 +408,9 @@ fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Stre
         let path = run.reader().folder().join(EVALUATION_FILE);
         write::remove_leftovers_next_to(&path);
         // A warning and not an error: the report has the evaluation as well, and a baseline is often read-only.
-        if let Err(error) = write::write_json(&path, evaluation, Durability::Synced) {
+        let written = write::write_json(&path, evaluation, Durability::Synced).map_err(|error| error.to_string());
+        let written = written.and_then(|()| streams.copies.put_back(&path).map_err(|error| error.message()));
+        if let Err(error) = written {
             streams.warn(format_args!("{error}; pass `--no-write-back` to leave the run folders unchanged"));
         }
     }

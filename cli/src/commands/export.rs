@@ -12,6 +12,7 @@ use counterproof_store::{read_evaluation, write};
 use super::history::{found_evaluations, reason, warn};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::working_copies::reject_bucket;
 
 /// Export the results of comparisons for databases.
 #[derive(Debug, clap::Args)]
@@ -55,6 +56,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 }
 
 fn export(args: &FactsArgs, streams: &mut Streams) -> Result<Exit, CommandError> {
+    reject_bucket(&args.out, "`--out` of `export facts`")?;
+    reject_bucket(&args.runs, "`--runs` of `export facts`")?;
     let (files, mut left_out) = found_evaluations(&args.folders, streams)?;
     write::create_folder(&args.out).map_err(CommandError::io)?;
     let mut written = HashMap::new();

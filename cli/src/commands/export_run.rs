@@ -19,6 +19,7 @@ use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::streams::WRITER;
 use crate::value_parsers::{LedgerParser, new_case_id, new_run_id};
+use crate::working_copies::reject_bucket;
 
 /// Number of the latest runs among which one with calls or an agent is searched.
 const SEARCHED: u32 = 100;
@@ -80,6 +81,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    reject_bucket(&args.out, "`--out` of `export-run`")?;
     let Some(location) = &args.ledger else {
         reject_without_ledger(args)?;
         return export_records(args, streams);

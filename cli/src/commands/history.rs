@@ -12,6 +12,7 @@ use counterproof_store::{ReadError, read_evaluation};
 use crate::command_error::CommandError;
 use crate::report_output::report_error;
 use crate::streams::Streams;
+use crate::working_copies::reject_bucket;
 
 /// Render the history of many comparisons: verdicts over time, flaky cases, and when each case started to fail.
 ///
@@ -24,7 +25,7 @@ use crate::streams::Streams;
 /// Exit code 0: the page is written. 2: no folder contains an evaluation. 3: a file could not be written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders
+    /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders; also in a bucket
     #[arg(required_unless_present = "facts", value_name = "DIR")]
     folders: Vec<Utf8PathBuf>,
 
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         None => found_evaluations(&args.folders, streams)?,
     };
     // Before the evaluations are read, so that a folder with other content is rejected at once.
-    let out = HistoryFolder::begin(&args.out).map_err(report_error)?;
+    let target = streams.copies.report(&args.out)?;
+    let out = HistoryFolder::begin(&target).map_err(report_error)?;
     let mut history = History::default();
     let mut hints = Vec::new();
     for file in files {
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
                 hints.extend(hint(&error));
                 error.to_string()
             }),
-            None => add_evaluation(&mut history, &file, out.target()),
+            None => add_evaluation(&mut history, &file, out.target(), streams),
         };
         left_out.extend(added.err().map(|reason| SkippedPath { path: file, reason }));
     }
@@ -70,12 +72,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         }));
     }
     let page = out.write(&history, &left_out).map_err(report_error)?;
+    if target != args.out {
+        streams.copies.publish(&target, &args.out)?;
+    }
     streams
         .print_line(format_args!("history of {}: {page}", text::count(history.len(), "evaluation", "evaluations")))?;
     Ok(Exit::Done)
 }
 
 fn found_facts(folder: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<SkippedPath>), CommandError> {
+    reject_bucket(folder, "`--facts`")?;
     let files = facts::find(folder)
         .map_err(|skipped| CommandError::usage(format!("cannot read the folder `{folder}`: {}", skipped.reason)))?;
     if files.is_empty() {
@@ -90,7 +96,8 @@ pub(super) fn found_evaluations(
     folders: &[Utf8PathBuf],
     streams: &mut Streams,
 ) -> Result<(Vec<Utf8PathBuf>, Vec<SkippedPath>), CommandError> {
-    let (files, left_out) = history::find(folders);
+    let folders = folders.iter().map(|folder| streams.copies.evaluations(folder)).collect::<Result<Vec<_>, _>>()?;
+    let (files, left_out) = history::find(&folders);
     if files.is_empty() {
         warn(&left_out, streams);
         return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
@@ -99,10 +106,13 @@ pub(super) fn found_evaluations(
     Ok((files, left_out))
 }
 
-fn add_evaluation(history: &mut History, file: &Utf8Path, out: &Utf8Path) -> Result<(), String> {
+fn add_evaluation(history: &mut History, file: &Utf8Path, out: &Utf8Path, streams: &Streams) -> Result<(), String> {
     let (evaluation, _) = read_evaluation(file).map_err(|error| reason(&error))?;
     let folder = file.parent().unwrap_or(file);
-    let added = history.add(&evaluation, history::source(folder, href(out, folder)));
+    // A page cannot link to a bucket.
+    let link = if streams.copies.is_of_bucket(folder) { None } else { href(out, folder) };
+    let named = Utf8PathBuf::from(streams.copies.original(folder.to_string()));
+    let added = history.add(&evaluation, history::source(&named, link));
     added.map_err(|known| format!("same comparison as in `{}`", known.folder))
 }
 

@@ -19,6 +19,9 @@ use crate::value_parsers::{at_least_one, duration};
 /// Time between two looks at the shards.
 const POLL: Duration = Duration::from_secs(2);
 
+/// The same in a bucket, where each look costs requests.
+const BUCKET_POLL: Duration = Duration::from_secs(10);
+
 /// A message names at most this many shards.
 const SHARDS_NAMED: usize = 20;
 
@@ -31,7 +34,7 @@ const SHARDS_NAMED: usize = 20;
 /// Exit code 0: done. 2: the shards do not form one run, or are not complete in time. 3: a file could not be read or written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Run folders of all shards, in any order
+    /// Run folders of all shards, in any order; also in a bucket
     #[arg(required_unless_present = "of", value_name = "SHARD")]
     shards: Vec<Utf8PathBuf>,
 
@@ -43,17 +46,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "of")]
     wait: Option<Duration>,
 
-    /// Run folder to create; its name becomes the run's ID
+    /// Run folder to create; its name becomes the run's ID. Also in a bucket, such as `s3://BUCKET/runs/new/ID`
     #[arg(long, value_name = "RUN")]
     out: Utf8PathBuf,
+
+    /// Write two files: run.json, and run.zip with all others. Commands that read the run unpack it to a temporary folder
+    #[arg(long)]
+    pack: bool,
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let out = streams.copies.output(&args.out)?.folder;
+    streams.copies.document(&args.out)?;
     let found = match args.of {
-        Some(shards) => find(&args.out, shards, args.wait.unwrap_or_default(), streams)?,
-        None => args.shards.clone(),
+        Some(shards) => find(&out, shards, args.wait.unwrap_or_default(), streams)?,
+        None => args.shards.iter().map(|shard| streams.copies.run(shard)).collect::<Result<_, _>>()?,
     };
-    let merged = counterproof_runner::merge(&found, &args.out).map_err(|error| match error {
+    let merged = counterproof_runner::merge(&found, &out, args.pack).map_err(|error| match error {
         // Shards of different runs are a wrong choice of arguments, even if each of them is valid.
         MergeError::Shards(_) => CommandError::usage(error),
         MergeError::Create(CreateError::Exists(_)) => {
@@ -62,6 +71,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         MergeError::Create(CreateError::Lock(LockError::Busy(_))) => CommandError::usage(error).hint(WAIT_OR_STOP),
         MergeError::Read(_) | MergeError::Create(_) | MergeError::Write(_) => CommandError::io(error),
     })?;
+    streams.copies.put_new_run(&merged.folder)?;
     for folder in &merged.left_out {
         streams.log(format_args!("left out `{folder}`: another attempt at its shard was complete first"));
     }
@@ -81,6 +91,7 @@ fn find(
     let start = Instant::now();
     let mut waiting = None;
     loop {
+        streams.copies.attempts(out, shards.get())?;
         let attempts = counterproof_runner::find_attempts(out, shards).map_err(claim_error)?;
         if attempts.unfinished.is_empty() {
             return Ok(attempts.folders);
@@ -98,6 +109,7 @@ fn find(
             waiting = Some(count);
             streams.log(format_args!("waiting for {count} of {shards} shards"));
         }
-        thread::sleep(POLL.min(wait.saturating_sub(start.elapsed())));
+        let poll = if streams.copies.is_of_bucket(out) { BUCKET_POLL } else { POLL };
+        thread::sleep(poll.min(wait.saturating_sub(start.elapsed())));
     }
 }

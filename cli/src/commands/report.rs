@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::{Request, SideRuns, rerender};
+use counterproof_evaluator::{Request, SideRuns, rerender, text};
 use counterproof_report::{ReportUrl, ReportWriter};
 use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 
@@ -16,6 +16,7 @@ use crate::report_output::report_context;
 use crate::report_output::{ReportFiles, report_error};
 use crate::resume_command;
 use crate::streams::Streams;
+use crate::working_copies::{bucket_url, reject_bucket};
 
 /// Render the report of a comparison again, without comparing again.
 ///
@@ -47,6 +48,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: Utf8PathBuf,
 
+    /// Also write the report folder to this address in a bucket, such as `s3://BUCKET/reports/build-7`; index.html is written last
+    #[arg(help_heading = "Output", long, value_name = "URL")]
+    publish: Option<Utf8PathBuf>,
+
     #[command(flatten)]
     files: ReportFiles,
 
@@ -60,10 +65,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    reject_bucket(&args.out, "`--out` of `report`")?;
     let config = Config::load(args.config.as_deref())?;
     // The bytes are kept: the report gets them unchanged, with fields of newer versions.
-    let (evaluation, bytes) =
-        read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
+    let path = streams.copies.tree(&args.evaluation)?;
+    let (evaluation, bytes) = read_evaluation(&path).map_err(|error| evaluation_error(&path, error))?;
+    // Before the report is written: an invalid address is found at once.
+    args.publish.as_deref().map(bucket_url).transpose()?;
     let named = cases_file::load_named(args.cases.as_deref(), streams)?;
     let index = if args.new_runs.is_empty() {
         let context = report_context(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
@@ -79,8 +87,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         );
         report.finish_from_bytes(&evaluation, &bytes, &context)
     } else {
-        let baseline = compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?;
-        let new = compared_runs(&evaluation, Side::New, &args.new_runs)?;
+        let baseline = compared_runs(&evaluation, Side::Baseline, &args.baseline_runs, streams)?;
+        let new = compared_runs(&evaluation, Side::New, &args.new_runs, streams)?;
         // As `compare` does, so that the pages are the same.
         let recorded = || RecordedCases::find(new.first().reader()).unchanged();
         let (path, cases) = named.or_else(recorded).unzip();
@@ -95,6 +103,10 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         report.finish_from_bytes(&evaluation, &bytes, &context)
     };
     streams.print_line(format_args!("report: {}", index.map_err(report_error)?))?;
+    if let Some(to) = &args.publish {
+        let files = streams.copies.publish(&args.out, to)?;
+        streams.print_line(format_args!("published: {to} ({})", text::count(files, "file", "files")))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -132,8 +144,13 @@ fn would_drop_case_pages(args: &Args) -> bool {
 }
 
 /// Opens the runs of a side and checks that they are the runs of the evaluation.
-fn compared_runs(evaluation: &Evaluation, side: Side, folders: &[Utf8PathBuf]) -> Result<SideRuns, CommandError> {
-    rerender::runs_of(evaluation, side, open_named(folders, side)?).map_err(|error| {
+fn compared_runs(
+    evaluation: &Evaluation,
+    side: Side,
+    folders: &[Utf8PathBuf],
+    streams: &mut Streams,
+) -> Result<SideRuns, CommandError> {
+    rerender::runs_of(evaluation, side, open_named(folders, side, streams)?).map_err(|error| {
         CommandError::usage(error)
             .hint("pass the run folders that were compared; to compare others, use `counterproof compare`")
     })

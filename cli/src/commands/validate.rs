@@ -13,6 +13,8 @@ use crate::config_file::ConfigFile;
 use crate::findings::{self, Format};
 use crate::layers;
 use crate::streams::Streams;
+#[cfg(test)]
+use crate::working_copies::WorkingCopies;
 
 /// Validate files: documents, run folders, folders that contain them, cases files, or the configuration.
 ///
@@ -26,7 +28,7 @@ use crate::streams::Streams;
 /// Exit code 0: all files are valid. 1: there are findings. 2: a path contains nothing to validate. 3: a path does not exist or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files, run folders, or folders that contain them
+    /// Files, run folders, or folders that contain them; also in a bucket, such as `s3://BUCKET/runs/new/ID`
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<Utf8PathBuf>,
 
@@ -38,7 +40,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, check: &clap::Command, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (mut report, mut errors) = (Report::default(), Vec::new());
     for path in &args.paths {
-        match validate(path, check) {
+        match streams.copies.tree(path).and_then(|path| validate(&path, check)) {
             Ok(found) => report.merge(found),
             Err(error) => errors.push(error),
         }
@@ -187,7 +189,11 @@ mod tests {
         let line = std::iter::once("validate".to_owned()).chain(paths).chain(more.iter().map(|&word| word.to_owned()));
         let check = crate::commands::check::Args::augment_args(clap::Command::new("check"));
         let captured = Captured::default();
-        let mut streams = Streams { out: Box::new(captured.clone()), err: Box::new(captured.clone()) };
+        let mut streams = Streams {
+            out: Box::new(captured.clone()),
+            err: Box::new(captured.clone()),
+            copies: WorkingCopies::default(),
+        };
         let exit =
             run(&Line::parse_from(line).args, &check, &mut streams).unwrap_or_else(|error| error.report(&mut streams));
         let output = String::from_utf8(captured.0.take()).unwrap();

@@ -2,13 +2,15 @@
 //! a shard the first complete one is taken.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io;
+use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Extra, NameError, Outcome, Run, RunId, ShardOf, Side, Stats};
 use counterproof_cases::{Shard, cases_digest};
 use counterproof_store::write::{self, Durability, WriteError};
-use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter, StagedRun, read_file};
+use counterproof_store::{
+    ASSETS_FOLDER, CreateError, RUN_ARCHIVE, RUN_FILE, ReadError, RunReader, RunWriter, StagedRun, pack_run, read_file,
+};
 use jiff::{SpanRound, Timestamp, Unit};
 use serde_json::{Value, json};
 
@@ -66,8 +68,9 @@ struct MergedCounts {
     skipped: usize,
 }
 
-/// Merges shards into a new run folder, which must not exist. The new folder is complete or absent.
-pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeError> {
+/// Merges shards into a new run folder, which must not exist. The new folder is complete or absent. With `pack`, all files but the
+/// run document are in one archive.
+pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path, pack: bool) -> Result<Merged, MergeError> {
     let (shard_folders, left_out) = open(shards)?;
     let first = &shard_folders[0];
     let run_id = run_id(out, first.reader.run())?;
@@ -78,6 +81,9 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeErro
 
     let staged = StagedRun::create_at(out, first.reader.run().version, "merge")?;
     let counts = plan.write(staged.writer())?;
+    if pack {
+        pack_files(staged.writer().folder())?;
+    }
     staged.publish()?;
     Ok(Merged {
         folder: out.to_owned(),
@@ -86,6 +92,36 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeErro
         shards: shard_folders.len(),
         left_out,
     })
+}
+
+/// Replaces all files of a run folder but the run document with one archive.
+fn pack_files(folder: &Utf8Path) -> Result<(), MergeError> {
+    let mut names = Vec::new();
+    for part in ["", ASSETS_FOLDER] {
+        let of = folder.join(part);
+        let read = |source| ReadError::Io { path: of.clone(), source };
+        if !of.is_dir() {
+            continue;
+        }
+        for entry in of.read_dir_utf8().map_err(read)? {
+            let entry = entry.map_err(read)?;
+            let is_run_file = entry.file_name() != RUN_FILE && !entry.file_name().starts_with('.');
+            if is_run_file && entry.file_type().map_err(read)?.is_file() {
+                let slash = if part.is_empty() { "" } else { "/" };
+                names.push(format!("{part}{slash}{}", entry.file_name()));
+            }
+        }
+    }
+    names.sort_unstable();
+    pack_run(folder, &names, &folder.join(RUN_ARCHIVE))?;
+    for name in &names {
+        write::remove(&folder.join(name))?;
+    }
+    let assets = folder.join(ASSETS_FOLDER);
+    if assets.is_dir() {
+        fs::remove_dir(&assets).map_err(|source| WriteError { path: assets.clone(), source })?;
+    }
+    Ok(())
 }
 
 /// Returns the run id, which is the name of the new folder.

@@ -3,6 +3,8 @@
 //!
 //! Creating the folder of an attempt is the lease: the file system lets one process create it. The process of the attempt before
 //! sees the folder before it writes an artifact, and stops. No clock is read.
+//!
+//! A run that is copied to a bucket has its lease there: the folders of this machine are a working copy that no other process sees.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -11,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{NameError, Run, RunId, Side};
 use counterproof_cases::Shard;
 use counterproof_store::write::{self, Durability, WriteError};
-use counterproof_store::{ASSETS_FOLDER, RUN_FILE, ReadError, RunReader, RunWriter};
+use counterproof_store::{ASSETS_FOLDER, RUN_FILE, ReadError, RunCopy, RunReader, RunWriter};
 
 use super::changes::{Changes, FAILED_RUN, changes};
 use crate::policy::RunShard;
@@ -65,13 +67,29 @@ pub fn complete_attempt(out: &Utf8Path, side: Side, shard: &RunShard) -> Result<
 
 /// Claims a shard for this process: creates the folder of the next attempt in `parent`, and copies the finished cases of the newest
 /// one that has some. Returns the id of the attempt, whose run is then resumed. `fresh` is the document of a new run. If it has
-/// other cases or settings than the earlier attempt, nothing is created, and that attempt goes on.
-pub(crate) fn claim(parent: &Utf8Path, shard: &RunShard, fresh: &Run) -> Result<RunId, ClaimError> {
+/// other cases or settings than the earlier attempt, nothing is created, and that attempt goes on. With `copy`, the attempts are
+/// those that it has.
+pub(crate) fn claim(
+    parent: &Utf8Path,
+    shard: &RunShard,
+    fresh: &Run,
+    copy: Option<&dyn RunCopy>,
+) -> Result<RunId, ClaimError> {
     write::create_folder(parent)?;
+    let failed = |folder: &Utf8Path| {
+        let path = folder.to_owned();
+        move |source| ClaimError::Read(ReadError::Io { path, source })
+    };
     loop {
-        let earlier = attempts(parent, shard)?;
+        let earlier = match copy {
+            None => attempts(parent, shard)?,
+            Some(copy) => numbered(parent, shard, &copy.run_folders(parent).map_err(failed(parent))?),
+        };
         let mut newest = None;
         for (_, folder) in earlier.iter().rev() {
+            if let Some(copy) = copy {
+                copy.fetch(folder).map_err(failed(folder))?;
+            }
             newest = opened(folder)?;
             if newest.is_some() {
                 break;
@@ -85,18 +103,49 @@ pub(crate) fn claim(parent: &Utf8Path, shard: &RunShard, fresh: &Run) -> Result<
         }
         let id = shard.attempt(earlier.last().map_or(0, |(number, _)| *number).saturating_add(1))?;
         let folder = parent.join(id.as_str());
-        match write::create_new_folder(&folder) {
-            Ok(()) => {
-                if let Some(newest) = newest {
-                    copy_finished(&newest, &folder, &id)?;
-                }
-                return Ok(id);
+        let is_created = match copy {
+            None => create(&folder)?,
+            Some(copy) => copy.claim(&folder).map_err(failed(&folder))?,
+        };
+        // Otherwise another process was faster, and its attempt is the earlier one now.
+        if is_created {
+            write::create_folder(&folder)?;
+            if let Some(newest) = newest {
+                copy_finished(&newest, &folder, &id)?;
+                copy.map_or(Ok(()), |copy| put_finished(&folder, copy)).map_err(failed(&folder))?;
             }
-            // Another process was faster, and its attempt is the earlier one now.
-            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error.into()),
+            return Ok(id);
         }
     }
+}
+
+/// Creates the folder of an attempt. Returns false if it exists.
+fn create(folder: &Utf8Path) -> Result<bool, WriteError> {
+    match write::create_new_folder(folder) {
+        Ok(()) => Ok(true),
+        Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts the files of a new attempt where its run is copied to: the run document last.
+fn put_finished(folder: &Utf8Path, copy: &dyn RunCopy) -> io::Result<()> {
+    let mut files = Vec::new();
+    for folder in [folder.to_owned(), folder.join(ASSETS_FOLDER)] {
+        let entries = match folder.read_dir_utf8() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_file() && entry.file_name() != RUN_FILE {
+                files.push(entry.into_path());
+            }
+        }
+    }
+    copy.put(&files)?;
+    copy.put(&[folder.join(RUN_FILE)])
 }
 
 /// The attempts at a shard whose folders exist, by number.
@@ -107,15 +156,16 @@ fn attempts(parent: &Utf8Path, shard: &RunShard) -> Result<Vec<(u32, Utf8PathBuf
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
     };
-    let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed)?;
-        if let Some(number) = entry.file_name().parse().ok().and_then(|id| shard.number_of(&id)) {
-            found.push((number, entry.path().to_owned()));
-        }
-    }
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_owned())).collect::<io::Result<Vec<_>>>();
+    Ok(numbered(parent, shard, &names.map_err(failed)?))
+}
+
+/// The attempts at a shard among the names of folders, by number.
+fn numbered(parent: &Utf8Path, shard: &RunShard, names: &[String]) -> Vec<(u32, Utf8PathBuf)> {
+    let number = |name: &String| name.parse().ok().and_then(|id| shard.number_of(&id));
+    let mut found: Vec<_> = names.iter().filter_map(|name| Some((number(name)?, parent.join(name)))).collect();
     found.sort_unstable();
-    Ok(found)
+    found
 }
 
 /// Opens an attempt. `None` if its process has not written the run document, so has not sent a request.
@@ -224,7 +274,7 @@ impl RunShard {
     }
 
     /// The number of the attempt with this id; `None` for the id of another run.
-    pub(super) fn number_of(&self, id: &RunId) -> Option<u32> {
+    pub fn number_of(&self, id: &RunId) -> Option<u32> {
         let first = self.attempt(1).ok()?;
         match id.as_str().strip_prefix(first.as_str())? {
             "" => Some(1),
@@ -265,7 +315,7 @@ mod tests {
 
     /// Claims the shard as a run of no cases.
     fn claimed(parent: &Utf8Path) -> RunId {
-        claim(parent, &shard(), &document("night-s2of4")).unwrap()
+        claim(parent, &shard(), &document("night-s2of4"), None).unwrap()
     }
 
     fn document(id: &str) -> Run {
@@ -288,6 +338,89 @@ mod tests {
         let mut numbers: Vec<_> = claims.iter().map(|id| shard().number_of(id).unwrap()).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
+    }
+
+    /// A bucket that is a folder, and a working copy of it.
+    #[derive(Debug)]
+    struct FolderCopy {
+        bucket: Utf8PathBuf,
+        local: Utf8PathBuf,
+    }
+
+    impl FolderCopy {
+        fn there(&self, path: &Utf8Path) -> Utf8PathBuf {
+            self.bucket.join(path.strip_prefix(&self.local).unwrap())
+        }
+    }
+
+    impl RunCopy for FolderCopy {
+        fn put(&self, files: &[Utf8PathBuf]) -> io::Result<()> {
+            for file in files {
+                let there = self.there(file);
+                std::fs::create_dir_all(there.parent().unwrap())?;
+                write::copy(file, &there, Durability::Cached).map_err(|error| error.source)?;
+            }
+            Ok(())
+        }
+
+        fn remove(&self, file: &Utf8Path) -> io::Result<()> {
+            std::fs::remove_file(self.there(file))
+        }
+
+        fn claim(&self, folder: &Utf8Path) -> io::Result<bool> {
+            create(&self.there(folder)).map_err(|error| error.source)
+        }
+
+        fn is_claimed(&self, folder: &Utf8Path) -> io::Result<bool> {
+            Ok(self.there(folder).exists())
+        }
+
+        fn run_folders(&self, parent: &Utf8Path) -> io::Result<Vec<String>> {
+            let names = self.there(parent).read_dir_utf8()?.map(|entry| Ok(entry?.file_name().to_owned()));
+            let is_whole =
+                |name: &io::Result<String>| !name.as_ref().is_ok_and(|name| name.starts_with(write::TEMPORARY_PREFIX));
+            names.filter(is_whole).collect()
+        }
+
+        fn fetch(&self, folder: &Utf8Path) -> io::Result<()> {
+            write::create_folder(folder).map_err(|error| error.source)?;
+            for name in self.run_folders(folder)? {
+                let from = self.there(folder).join(&name);
+                write::copy(&from, &folder.join(name), Durability::Cached).map_err(|error| error.source)?;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn processes_with_working_copies_of_their_own_get_one_attempt_each_and_go_on_from_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        let bucket = root.join("bucket");
+        write::create_folder(&bucket).unwrap();
+        let copies: Vec<_> = (0..16)
+            .map(|number| FolderCopy { bucket: bucket.clone(), local: root.join(format!("{number}")) })
+            .collect();
+        let claim = |copy: &FolderCopy| claim(&copy.local, &shard(), &document("night-s2of4"), Some(copy)).unwrap();
+        let first = claim(&copies[0]);
+        let writer = RunWriter::reopen(copies[0].local.join(first.as_str()), Side::New).unwrap();
+        let copy = FolderCopy { bucket: bucket.clone(), local: copies[0].local.clone() };
+        let writer = until_taken_over(writer.copied_to(Some(std::sync::Arc::new(copy))), Some(&shard()), &first);
+        writer.write_run(&document("night-s2of4")).unwrap();
+        write::write(&writer.folder().join("c1.json"), b"{}", Durability::Cached).unwrap();
+        copies[0].put(&[writer.folder().join("c1.json")]).unwrap();
+        let others: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = copies[1..].iter().map(|copy| scope.spawn(|| claim(copy))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut numbers: Vec<_> = others.iter().map(|id| shard().number_of(id).unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (2..=16).collect::<Vec<_>>());
+        for id in others {
+            assert!(bucket.join(id.as_str()).join("c1.json").is_file(), "{id} lacks the finished case");
+        }
+        let error = writer.write_run(&document("night-s2of4")).unwrap_err();
+        assert!(TakenOver::of(&error).is_some(), "{error:?}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl<'a> StartedRun<'a> {
         let selection = Selection::new(inputs.cases, Some(shard));
         let parent = settings.out.join(settings.side.as_str());
         let fresh = inputs.document(&selection, &parent.join(settings.run_id.as_str()));
-        let run_id = claim(&parent, shard, &fresh)?;
+        let run_id = claim(&parent, shard, &fresh, settings.copy.as_deref())?;
         let start = Start::Resume { retry_errors: false, or_create: false };
         Ok(Settings { run_id, start, ..settings.clone() })
     }
@@ -78,6 +78,8 @@ impl<'a> StartedRun<'a> {
             }
             _ => {
                 let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
+                let folder = folder.copied_to(settings.copy.clone());
+                folder.claim_copy()?;
                 let folder = until_taken_over(folder, settings.shard.as_ref(), &settings.run_id);
                 let document = inputs.document(&selection, folder.folder());
                 // Before the first request, so that a run that is killed at any time can be resumed.
@@ -86,6 +88,7 @@ impl<'a> StartedRun<'a> {
             }
         };
         let folder = RunWriter::reopen(path, settings.side).map_err(ResumeError::from)?;
+        let folder = folder.copied_to(settings.copy.clone());
         let folder = until_taken_over(folder, settings.shard.as_ref(), &settings.run_id);
         // Before anything is removed from the folder.
         folder.check_lease()?;

@@ -2,10 +2,12 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
+use counterproof_store::RunCopy;
 
 use super::target::BaseUrl;
 use super::target::ResolveRule;
@@ -39,6 +41,8 @@ pub struct Settings {
     pub cases_path: Utf8PathBuf,
     /// The run folder becomes `<out>/<side>/<run_id>/`.
     pub out: Utf8PathBuf,
+    /// Where the run is also copied to while it is written, such as a bucket; `None` for a run of this machine.
+    pub copy: Option<Arc<dyn RunCopy>>,
     /// How many cases run at the same time.
     pub concurrency: Concurrency,
     /// The maximum request rate, retries included.
@@ -141,6 +145,7 @@ impl Settings {
             tools: ToolSettings::default(),
             cases_path,
             out,
+            copy: None,
             concurrency: Concurrency::Fixed(NonZeroUsize::MIN.saturating_add(3)),
             rate: None,
             timeout: Duration::from_mins(2),

@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::canonical::Sha256Digest;
 use counterproof_artifact::{AssetKind, CaseId, Extra, Href, ManifestItem, Side};
 
+use super::packed::RUN_ARCHIVE;
 use super::reader::{ASSETS_FOLDER, MANIFEST_FILE, ReadError};
 use super::writer::RunWriter;
 use crate::file_lock::FileLock;
@@ -20,6 +21,9 @@ pub enum ReopenError {
     /// The folder does not exist.
     #[error("there is no run folder `{0}`")]
     Missing(Utf8PathBuf),
+    /// The run is packed, so none of its cases has a file.
+    #[error("`{0}` is packed, and only a run with its files can go on")]
+    Packed(Utf8PathBuf),
     /// The folder could not be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -38,6 +42,9 @@ impl RunWriter {
     pub fn reopen(folder: Utf8PathBuf, side: Side) -> Result<Self, ReopenError> {
         if !folder.is_dir() {
             return Err(ReopenError::Missing(folder));
+        }
+        if folder.join(RUN_ARCHIVE).exists() {
+            return Err(ReopenError::Packed(folder));
         }
         // Before anything is removed: another process may be writing.
         let writer = Self::lock(folder, side)?;
@@ -71,17 +78,17 @@ impl RunWriter {
 
     /// Removes an asset that was not adopted.
     pub fn remove_asset(&self, name: &str) -> Result<(), WriteError> {
-        write::remove(&self.folder().join(ASSETS_FOLDER).join(name))
+        self.remove_file(&self.folder().join(ASSETS_FOLDER).join(name))
     }
 
     /// Removes the manifest of the earlier end of the run, which is outdated.
     pub fn remove_manifest(&self) -> Result<(), WriteError> {
-        write::remove(&self.folder.join(MANIFEST_FILE))
+        self.remove_file(&self.folder.join(MANIFEST_FILE))
     }
 
     /// Removes a case: its artifact first, so that no artifact ever links to a missing asset.
     pub fn discard_case(&self, case: &CaseId) -> Result<(), WriteError> {
-        write::remove(&self.folder.join(format!("{case}.json")))?;
+        self.remove_file(&self.folder.join(format!("{case}.json")))?;
         // A removal is durable only after this sync, and the assets must not disappear before the artifact.
         write::sync(&self.folder)?;
         let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +100,7 @@ impl RunWriter {
             }
             stays
         });
-        removed.iter().try_for_each(|href| write::remove(&self.folder.join(href.as_str())))
+        removed.iter().try_for_each(|href| self.remove_file(&self.folder.join(href.as_str())))
     }
 }
 

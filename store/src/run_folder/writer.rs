@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::canonical::Sha256Hasher;
@@ -10,9 +10,11 @@ use counterproof_artifact::{
     AssetKind, Case, CaseId, Content, EventBody, Extra, Href, Manifest, ManifestItem, ManifestSchema, Outcome, Run,
     RunId, Side,
 };
+use serde::Serialize;
 
 use super::reader::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
 use super::reopen::{LockError, lock_run_folder};
+use super::run_copy::RunCopy;
 use crate::file_lock::FileLock;
 use crate::write::{self, AtomicFile, Durability, StagedFolder, WriteError};
 
@@ -53,6 +55,8 @@ pub struct RunWriter {
     assets_created: OnceLock<()>,
     /// The folder of the process that takes this run over. Once it exists, nothing more is committed.
     successor: Option<Utf8PathBuf>,
+    /// Where each file is also copied; `None` for a run of this machine.
+    copy: Option<Arc<dyn RunCopy>>,
     _lock: FileLock,
 }
 
@@ -78,8 +82,41 @@ impl RunWriter {
             items: Mutex::default(),
             assets_created: OnceLock::new(),
             successor: None,
+            copy: None,
             _lock: lock,
         })
+    }
+
+    /// Copies each file that is written from now on.
+    #[must_use]
+    pub fn copied_to(self, copy: Option<Arc<dyn RunCopy>>) -> Self {
+        Self { copy, ..self }
+    }
+
+    /// Takes the name of the run where its files are copied to, so that no other process writes there.
+    pub fn claim_copy(&self) -> Result<(), CreateError> {
+        let Some(copy) = &self.copy else { return Ok(()) };
+        let is_claimed = copy.claim(&self.folder).map_err(WriteError::at(&self.folder))?;
+        if is_claimed { Ok(()) } else { Err(CreateError::Exists(self.folder.clone())) }
+    }
+
+    /// Copies a file that is durable here.
+    fn put_copy(&self, file: &Utf8Path) -> Result<(), WriteError> {
+        let Some(copy) = &self.copy else { return Ok(()) };
+        copy.put(&[file.to_owned()]).map_err(WriteError::at(file))
+    }
+
+    /// Removes a file, and its copy.
+    pub(super) fn remove_file(&self, file: &Utf8Path) -> Result<(), WriteError> {
+        write::remove(file)?;
+        let Some(copy) = &self.copy else { return Ok(()) };
+        copy.remove(file).map_err(WriteError::at(file))
+    }
+
+    fn write_document(&self, name: &str, document: &impl Serialize) -> Result<(), WriteError> {
+        let path = self.folder.join(name);
+        write::write_json(&path, document, Durability::Synced)?;
+        self.put_copy(&path)
     }
 
     /// Commits nothing once this folder exists, because then another process goes on with the run.
@@ -90,12 +127,16 @@ impl RunWriter {
 
     /// Fails with [`TakenOver`] if another process has taken the run over.
     pub fn check_lease(&self) -> Result<(), WriteError> {
-        match &self.successor {
-            Some(successor) if successor.exists() => {
-                Err(WriteError { path: self.folder.clone(), source: io::Error::other(TakenOver(successor.clone())) })
-            }
-            _ => Ok(()),
+        let Some(successor) = &self.successor else { return Ok(()) };
+        let is_claimed = match &self.copy {
+            Some(copy) => copy.is_claimed(successor).map_err(WriteError::at(&self.folder))?,
+            None => successor.exists(),
+        };
+        if is_claimed {
+            let source = io::Error::other(TakenOver(successor.clone()));
+            return Err(WriteError { path: self.folder.clone(), source });
         }
+        Ok(())
     }
 
     pub fn folder(&self) -> &Utf8Path {
@@ -109,13 +150,13 @@ impl RunWriter {
     /// Writes `run.json`, replacing the one of the start of the run.
     pub fn write_run(&self, run: &Run) -> Result<(), WriteError> {
         self.check_lease()?;
-        write::write_json(&self.folder.join(RUN_FILE), run, Durability::Synced)
+        self.write_document(RUN_FILE, run)
     }
 
     /// Writes an artifact. The case is complete and durable when this returns.
     pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
         self.check_lease()?;
-        write::write_json(&self.folder.join(format!("{}.json", case.case_id)), case, Durability::Synced)
+        self.write_document(&format!("{}.json", case.case_id), case)
     }
 
     /// Creates the assets folder before the first asset; a run without assets has none.
@@ -149,6 +190,7 @@ impl RunWriter {
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
         file.file.commit(Durability::Synced)?;
+        self.put_copy(&self.folder.join(href.as_str()))?;
         let (digest, size) = file.hasher.finish();
         let item = ManifestItem {
             asset_id: href.as_str().rsplit('/').next().unwrap_or_default().to_owned(),
@@ -197,7 +239,7 @@ impl RunWriter {
             items,
             extra: Extra::new(),
         };
-        let written = write::write_json(&self.folder.join(MANIFEST_FILE), &manifest, Durability::Synced);
+        let written = self.write_document(MANIFEST_FILE, &manifest);
         // Also after a failed write, so that the caller can try again.
         *listed = manifest.items;
         written

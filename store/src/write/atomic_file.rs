@@ -45,7 +45,7 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    pub(super) fn at(path: &Utf8Path) -> impl FnOnce(io::Error) -> WriteError {
+    pub(crate) fn at(path: &Utf8Path) -> impl FnOnce(io::Error) -> WriteError {
         let path = path.to_owned();
         move |source| WriteError { path, source }
     }

@@ -7,6 +7,7 @@ mod accept;
 mod agent_command;
 #[cfg(unix)]
 mod batch;
+mod buckets;
 mod check;
 #[cfg(unix)]
 mod ci_comments;

@@ -11,6 +11,7 @@ use crate::command_error::CommandError;
 use crate::layers::Layers;
 use crate::signals::on_signal;
 use crate::streams::Streams;
+use crate::working_copies::reject_bucket;
 
 /// Makes a check, or several with `--watch`. `reload` reads the command line and the configuration again.
 pub(crate) fn run(
@@ -24,6 +25,7 @@ pub(crate) fn run(
             CommandError::usage("`--watch` prints a verdict for every change, and `--format json` is one document");
         return output::print_json(Err(error.hint("remove `--watch` or `--format json`")), streams);
     }
+    reject_bucket(&args.out, "`--out` of `check`")?;
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     if args.watch {

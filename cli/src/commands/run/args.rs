@@ -13,6 +13,7 @@ use crate::reporter::ReporterKind;
 use crate::request_args::{RequestArgs, RunPaths};
 use crate::run_plan::{ConfirmRuns, PlanArgs, RunPlan};
 use crate::side_agent::SideAgent;
+use crate::working_copies::OutputFolder;
 
 /// Run cases against an agent and record the answers.
 ///
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) plan: PlanArgs,
 
-    /// Folder of all runs
+    /// Folder of all runs, or its address in a bucket: `s3://BUCKET/PREFIX`, `gs://…` or `az://…`
     #[arg(help_heading = "Output", long, value_name = "RUNS", default_value = "runs")]
     pub(super) out: Utf8PathBuf,
 
@@ -109,10 +110,16 @@ pub(crate) fn required_cases(cases: Option<&Utf8Path>) -> Result<&Utf8Path, Comm
 }
 
 impl RunOptions {
-    pub(super) fn new(args: &Args, config: &Config, agent: &SideAgent) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        args: &Args,
+        config: &Config,
+        agent: &SideAgent,
+        out: &OutputFolder,
+    ) -> Result<Self, CommandError> {
         let plan = args.plan.plan(|name| env::var(name).ok())?;
-        let paths = RunPaths { cases: args.cases()?, out: &args.out };
+        let paths = RunPaths { cases: args.cases()?, out: &out.folder };
         let settings = args.request.settings(plan.id.clone(), agent, paths, config)?;
+        let settings = Settings { copy: out.run_copy(), ..settings };
         let confirm = match args.plan.confirm.confirm {
             // A dry run sends nothing, so no case can flip.
             Some(runs) if !args.dry_run && runs != ConfirmRuns::Off => Some(ConfirmOptions {

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use camino::Utf8Path;
-use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
+use counterproof_artifact::{CaseId, Exit, RunId, Side, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Spending, Summary, Urgency};
@@ -18,20 +18,22 @@ use crate::run_plan::RunPlan;
 use crate::side_agent::SideAgent;
 use crate::signals::on_signal;
 use crate::streams::Streams;
+use crate::working_copies::OutputFolder;
 use crate::{cases_file, open_files};
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     // Before the agent is started, so that invalid cases cost no start.
     let cases = select_cases(args, cases_file::load(args.cases()?, streams)?)?;
+    let out = streams.copies.output(&args.out)?;
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let agent = if args.dry_run {
         SideAgent::without_start(args.side, layers)
     } else {
-        SideAgent::open(args.side, layers, &args.out, &interrupt, streams)?
+        SideAgent::open(args.side, layers, &out.folder, &interrupt, streams)?
     };
-    let mut options = RunOptions::new(args, &layers.config, &agent)?;
+    let mut options = RunOptions::new(args, &layers.config, &agent, &out)?;
     options.settings.is_selection = !args.only.is_empty();
     // A run that was started with other ids can still be resumed.
     if args.plan.resume.is_none() {
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     if args.dry_run {
         return print(shared, plan, &cases, streams);
     }
+    fetch_earlier(args, &options, &out, streams)?;
     // Prepared before the run, so that wrong options are reported before the first request.
     let confirmation = match confirm {
         Some(confirm) => {
@@ -75,6 +78,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
         if let Some(shard) = planned.shard.as_ref().filter(|_| args.plan.take_over) {
+            out.fetch_complete_attempts(shared.side, shard)?;
             let complete = counterproof_runner::complete_attempt(&shared.out, shared.side, shard);
             if let Some(complete) = complete.map_err(claim_error)? {
                 session.streams.log(format_args!("`{}` is complete", complete.folder));
@@ -99,6 +103,30 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let failed = session.failed;
     log_next_steps(shared, plan, streams);
     Ok(if failed { Exit::Findings } else { Exit::Done })
+}
+
+/// Copies what the bucket has of the runs that are resumed, and the baseline that flipped cases are found with.
+fn fetch_earlier(
+    args: &Args,
+    options: &RunOptions,
+    out: &OutputFolder,
+    streams: &mut Streams,
+) -> Result<(), CommandError> {
+    if out.copy.is_none() {
+        return Ok(());
+    }
+    if args.plan.resume.is_some() {
+        for run in &options.plan.runs {
+            out.fetch_resumed(args.side, &run.run_id)?;
+        }
+        for id in &options.plan.confirmations {
+            Side::BOTH.into_iter().try_for_each(|side| out.fetch_resumed(side, id))?;
+        }
+    }
+    if options.confirm.as_ref().is_some_and(|confirm| confirm.against.is_empty()) {
+        streams.copies.latest(&out.folder, Side::Baseline)?;
+    }
+    Ok(())
 }
 
 /// Rejects ids that a new run must not use as file names.
@@ -202,7 +230,7 @@ impl Session<'_> {
     ) -> Result<(Summary, FailureSummary), CommandError> {
         let (checkout, interrupt, spending) = (self.checkout.clone(), self.interrupt.clone(), self.spending.clone());
         let environment = Environment { checkout, interrupt, spending, ..Environment::from_system() };
-        let mut reporter = RunReporter::new(self.reporter, &mut self.streams.out);
+        let mut reporter = RunReporter::new(self.reporter, &mut self.streams.out, &self.streams.copies);
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();
         // An error of the run explains more than an error of the output, so it comes first.

@@ -288,6 +288,9 @@ pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         RunError::Resume(ResumeError::Reopen(ReopenError::Missing(_))) => {
             CommandError::usage(error).hint("to start the run, replace `--resume` with `--run-id`")
         }
+        RunError::Resume(ResumeError::Reopen(ReopenError::Packed(_))) => {
+            CommandError::usage(error).hint("unpack run.zip in the run folder and remove it, or start a new run")
+        }
         RunError::Claim(error) => claim_error(error),
         RunError::Write(error) if TakenOver::of(&error).is_some() => CommandError::io(error.source),
         // Completed cases stay on disk, so a full disk costs only the cases in flight.
