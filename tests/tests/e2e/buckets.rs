@@ -41,6 +41,7 @@ fn an_address_with_credentials_is_refused_and_not_quoted() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a torn archive is what the test needs")]
 fn a_packed_run_has_two_files_and_is_read_like_the_run_that_it_packs() {
     let sandbox = sandbox();
     let agent = Agent::start(|_| Reply::json(&minimal_answer()));
