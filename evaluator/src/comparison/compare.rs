@@ -58,7 +58,7 @@ pub(super) enum Known {
     /// What all runs of every case did.
     Runs(Observations),
     /// The result of the first pass, and what it noted.
-    Pairs(Vec<Option<Box<ComparedRow>>>, BaselineNotes),
+    Pairs(Vec<Option<ComparedRow>>, BaselineNotes),
 }
 
 /// What all stages of a comparison share.
@@ -173,7 +173,7 @@ fn evaluation(
     specs: &BTreeMap<&CaseId, &CaseSpec>,
     repeated: Option<&RepeatAnalysis>,
     suites: &[Option<&str>],
-    rows: Vec<Box<ComparedRow>>,
+    rows: Vec<ComparedRow>,
 ) -> Evaluation {
     let suite = match repeated {
         Some(repeated) => repeated.suite().clone(),
@@ -183,7 +183,7 @@ fn evaluation(
     let outage_cases = rows.iter().filter(|row| row.outage.is_some()).count();
     let (mut cases, mut matched, mut review) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
     for row in rows {
-        cases.push(row.evaluation);
+        cases.push(*row.evaluation);
         matched.push(row.matched);
         review.extend(row.review);
     }
@@ -236,8 +236,8 @@ fn evaluation(
 }
 
 /// The results of one run per side, in the form of several.
-fn pair_results(rows: &[Box<ComparedRow>]) -> Vec<CaseResults> {
-    let results = |row: &Box<ComparedRow>| {
+fn pair_results(rows: &[ComparedRow]) -> Vec<CaseResults> {
+    let results = |row: &ComparedRow| {
         let Sides { baseline, new } = row.results.map(|result| vec![result]);
         CaseResults { baseline, new }
     };
@@ -247,7 +247,8 @@ fn pair_results(rows: &[Box<ComparedRow>]) -> Vec<CaseResults> {
 /// What remains of the comparison of a case.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ComparedRow {
-    pub(super) evaluation: CaseEvaluation,
+    /// In a box: rows are moved from list to list, and this is more than a kilobyte.
+    pub(super) evaluation: Box<CaseEvaluation>,
     /// The number of matches of each rule of comparison.
     matched: Vec<u64>,
     review: Vec<ReviewItem>,
@@ -275,7 +276,7 @@ impl Pass<'_> {
         self,
         indexes: impl IntoParallelIterator<Item = usize>,
         sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
-    ) -> Result<Vec<Option<Box<ComparedRow>>>, E> {
+    ) -> Result<Vec<Option<ComparedRow>>, E> {
         let compare = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
             // Noted while the artifact is in memory. The order of the threads does not matter, because a case that needs the
@@ -289,10 +290,10 @@ impl Pass<'_> {
     /// Compares the cases without a row, once all cases are noted.
     fn second<E: Send>(
         self,
-        rows: Vec<Option<Box<ComparedRow>>>,
+        rows: Vec<Option<ComparedRow>>,
         sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
-    ) -> Result<Vec<Box<ComparedRow>>, E> {
-        let compare = |(index, row): (usize, Option<Box<ComparedRow>>)| match row {
+    ) -> Result<Vec<ComparedRow>, E> {
+        let compare = |(index, row): (usize, Option<ComparedRow>)| match row {
             Some(row) => Ok(row),
             None => finish(self.compare_one(index, Coverage::Complete), &sink),
         };
@@ -324,14 +325,14 @@ impl Pass<'_> {
 fn finish<E>(
     comparison: CaseComparison<'_>,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E>,
-) -> Result<Box<ComparedRow>, E> {
+) -> Result<ComparedRow, E> {
     // The artifacts are dropped here, so that memory grows with the number of cases and not with their size.
     sink(&comparison)?;
     let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
     let is_answered = comparison.new.answer().is_some() || comparison.outage.is_some();
     let CaseComparison { row: evaluation, review, results, outage, has_different_records, .. } = comparison;
-    // In a box: the rows of all cases are moved from list to list, and are more than a kilobyte each.
-    Ok(Box::new(ComparedRow { evaluation, matched, review, results, outage, is_answered, has_different_records }))
+    let evaluation = Box::new(evaluation);
+    Ok(ComparedRow { evaluation, matched, review, results, outage, is_answered, has_different_records })
 }
 
 /// The review item for a baseline with too few answers. Several runs are counted by run, one by case.

@@ -43,7 +43,7 @@ const SETTINGS: [&str; 13] = [
     "limits",
 ];
 
-pub(super) fn all(request: &Request<'_>, rows: &[Box<ComparedRow>], deviating: Option<DeviatingRun>) -> Vec<Notice> {
+pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option<DeviatingRun>) -> Vec<Notice> {
     let notices = [
         same_run(request),
         outages(rows),
@@ -92,7 +92,7 @@ fn bad_hour(request: &Request<'_>, DeviatingRun { side, run, passed }: Deviating
 }
 
 /// The notice on outages, if they are in enough cases to put the rest of the comparison in doubt.
-fn outages(rows: &[Box<ComparedRow>]) -> Option<Notice> {
+fn outages(rows: &[ComparedRow]) -> Option<Notice> {
     let outages: Vec<_> = rows.iter().filter_map(|row| Some((row, row.outage.as_deref()?))).collect();
     let (_, first) = outages.first().filter(|_| outages.len() >= outage::CASES)?;
     let answers = rows.iter().filter(|row| row.is_answered).count();
@@ -107,7 +107,7 @@ fn outages(rows: &[Box<ComparedRow>]) -> Option<Notice> {
     })
 }
 
-fn different_records(rows: &[Box<ComparedRow>]) -> Option<Notice> {
+fn different_records(rows: &[ComparedRow]) -> Option<Notice> {
     let known = rows.iter().filter(|row| row.has_different_records.is_some()).count();
     let different: Vec<_> = rows.iter().filter(|row| row.has_different_records == Some(true)).collect();
     (different.len() * RECORDS_SHARE > known).then(|| Notice {
@@ -121,7 +121,7 @@ fn different_records(rows: &[Box<ComparedRow>]) -> Option<Notice> {
     })
 }
 
-fn changed_inputs(rows: &[Box<ComparedRow>]) -> Option<Notice> {
+fn changed_inputs(rows: &[ComparedRow]) -> Option<Notice> {
     let changed: Vec<_> = rows.iter().filter(|row| row.evaluation.verdict == Verdict::NotComparable).collect();
     let mut named: Vec<_> = changed.iter().take(CASES_NAMED).map(|row| row.evaluation.case_id.to_string()).collect();
     if changed.len() > CASES_NAMED {
@@ -140,7 +140,7 @@ fn changed_inputs(rows: &[Box<ComparedRow>]) -> Option<Notice> {
     })
 }
 
-fn ids<'a>(rows: impl Iterator<Item = &'a Box<ComparedRow>>) -> Vec<CaseId> {
+fn ids<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Vec<CaseId> {
     rows.map(|row| row.evaluation.case_id.clone()).collect()
 }
 

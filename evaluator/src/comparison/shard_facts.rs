@@ -161,7 +161,7 @@ enum Shared {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CaseFacts {
-    Row(Box<ComparedRow>),
+    Row(ComparedRow),
     /// The row depends on the cases of other shards.
     Undecided,
     Runs(CaseObservations),
@@ -212,7 +212,7 @@ pub fn write_shard_facts(
         let rows = comparison.pass(None, &notes).first(indexes.clone(), nothing)?;
         write_line(&mut out, &Shared::Notes(notes)).map_err(failed)?;
         for (index, row) in indexes.iter().zip(rows) {
-            let facts = row.map_or(CaseFacts::Undecided, |row| CaseFacts::Row(row));
+            let facts = row.map_or(CaseFacts::Undecided, CaseFacts::Row);
             write_line(&mut out, &CaseLine { index: *index, facts }).map_err(failed)?;
         }
     }

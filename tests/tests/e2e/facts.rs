@@ -1,6 +1,7 @@
 //! `export facts` and `history --facts`: the page of a history from Parquet files equals that from the evaluations.
 
 use camino::Utf8Path;
+use counterproof_store::write::{Durability, write};
 use counterproof_tests::{Finished, Sandbox, files_below};
 use insta::assert_snapshot;
 
@@ -60,7 +61,7 @@ fn a_history_from_facts_equals_that_from_the_reports() {
     assert!(page.contains("../nights/1/cases/"), "the cases of the night are linked");
 
     // Without the reports, the same page has no links to them.
-    std::fs::rename(sandbox.path("nights"), sandbox.path("moved")).unwrap();
+    std::fs::remove_dir_all(sandbox.path("nights")).unwrap();
     assert_done(&sandbox.run(["history", "--facts", "facts", "--out", "from-facts"]));
     let alone = read(&sandbox, "from-facts/index.html");
     assert!(!alone.contains("../nights") && alone.contains("cases are failing now"));
@@ -75,7 +76,7 @@ fn each_of_several_runs_has_rows_if_it_is_found() {
                 String::from_utf8(bytes).unwrap().replace(&format!("\"sample-{side}\""), &format!("\"{side}-2\""));
             let path = sandbox.path(&format!("runs/{side}/{side}-2")).join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            write(&path, text.as_bytes(), Durability::Cached).unwrap();
         }
     }
     let baseline = ["--baseline", BASELINE, "runs/baseline/baseline-2"];
@@ -120,7 +121,7 @@ fn unreadable_facts_are_left_out_with_what_to_do() {
     assert_done(&sandbox.run(["export", "facts", "nights", "--out", "facts"]));
     let whole = std::fs::read(sandbox.path(&format!("facts/{}", names(&sandbox)[0]))).unwrap();
     for (name, bytes) in [("cut", &whole[..whole.len() / 2]), ("copy", &whole[..]), ("text", b"not Parquet")] {
-        std::fs::write(sandbox.path(&format!("facts/{name}.parquet")), bytes).unwrap();
+        write(&sandbox.path(&format!("facts/{name}.parquet")), bytes, Durability::Cached).unwrap();
     }
     let history = sandbox.run(["history", "--facts", "facts"]);
     assert_snapshot!(history, @r"
