@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use super::case::CaseComparison;
 use super::compare::{BaselineNotes, CompareError, ComparedRow, Comparison, Known};
 use super::request::Request;
-use crate::load::ComparedRun;
 use crate::repeats::{CaseObservations, Names, Observations};
 use crate::values::{set_key, text_hash};
 
@@ -236,8 +235,11 @@ fn digest(comparison: &Comparison<'_>) -> Sha256Digest {
     };
     for side in [&request.baseline, &request.new] {
         add(&(side.iter().len() as u64).to_be_bytes());
-        for run in side.iter().map(ComparedRun::reader) {
-            add(&serde_json::to_vec(run.run()).unwrap_or_default());
+        for run in side.iter() {
+            add(&serde_json::to_vec(run.reader().run()).unwrap_or_default());
+            // The labels, which are in a file of their own.
+            let solved = comparison.ids.iter().map(|id| run.is_solved(id).map_or(2, u8::from));
+            add(&solved.collect::<Vec<u8>>());
         }
     }
     comparison.ids.iter().for_each(|id| add(id.as_str().as_bytes()));
