@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use counterproof_store::read_file::MAX_LARGE_BYTES;
 use futures_util::TryStreamExt as _;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -85,7 +86,14 @@ impl Bucket {
                     .map(|store| Arc::new(store) as _)
             }
         };
-        let store = store.map_err(|error| BucketError::Open { url: url.root().to_string(), reason: reason(&error) })?;
+        let store = store.map_err(|error| {
+            // A parser that fails quotes what it reads, and a key in the environment of Google's is JSON.
+            let reason = match url.scheme() {
+                Scheme::Gs => "its credentials in the environment are not valid".to_owned(),
+                Scheme::S3 | Scheme::Az => reason(&error),
+            };
+            BucketError::Open { url: url.root().to_string(), reason }
+        })?;
         Self::with_store(url, store)
     }
 
@@ -141,9 +149,16 @@ impl Bucket {
 
     /// Reads an object. `None` if there is none with this key.
     pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, BucketError> {
-        let read = self
-            .request("read", key, |store, path| async move { Ok(store.get(&path).await?.bytes().await?.to_vec()) })?;
-        Ok(read.ok())
+        let read = self.request("read", key, |store, path| async move {
+            let found = store.get(&path).await?;
+            let size = found.meta.size;
+            if size > MAX_LARGE_BYTES {
+                return Ok(Err(size));
+            }
+            Ok(Ok(found.bytes().await?.to_vec()))
+        })?;
+        let too_large = |bytes| BucketError::TooLarge { url: self.address(key), bytes, limit: MAX_LARGE_BYTES };
+        read.ok().transpose().map_err(too_large)
     }
 
     /// Whether there is an object with this key.
@@ -167,7 +182,10 @@ impl Bucket {
     /// Writes an object unless there is one with this key. Returns false if there is one with other bytes: after a broken
     /// connection, this call may itself have written it. So `bytes` must differ between processes.
     pub fn create(&self, key: &str, bytes: &[u8]) -> Result<bool, BucketError> {
-        for _ in 0..TRIES {
+        for tries in 0..TRIES {
+            if tries > 0 {
+                std::thread::sleep(pause(tries));
+            }
             let payload = PutPayload::from(bytes.to_vec());
             let path = parse(key)?;
             let store = Arc::clone(&self.store);
@@ -282,12 +300,17 @@ async fn again<T, F: Future<Output = Result<T, Error>>>(request: impl Fn() -> F)
     loop {
         match request().await {
             Err(error) if was_cut(&error) && tries < TRIES => {
-                tokio::time::sleep(Duration::from_millis(100) * 2_u32.pow(tries)).await;
+                tokio::time::sleep(pause(tries)).await;
                 tries += 1;
             }
             result => return result,
         }
     }
+}
+
+/// The time before a request is made again.
+const fn pause(tries: u32) -> Duration {
+    Duration::from_millis(100 * 2_u64.pow(tries))
 }
 
 /// The content type of an object, so that a browser shows a published report.

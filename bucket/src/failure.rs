@@ -32,6 +32,19 @@ pub enum BucketError {
     /// The name of an object cannot be the name of a file.
     #[error("`{0}` cannot be copied: its name is not a path")]
     Name(String),
+    /// A report would be written into a run.
+    #[error("`{0}` is a run, and no report is written into it")]
+    IsRun(String),
+    /// An object is larger than this program reads.
+    #[error("`{url}` has {bytes} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// The address of the object.
+        url: String,
+        /// Its size.
+        bytes: u64,
+        /// The most that is read.
+        limit: u64,
+    },
     /// A file of this machine could not be read.
     #[error("failed to read `{path}`")]
     Read {
@@ -44,7 +57,9 @@ pub enum BucketError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The store lets two processes create the same object.
-    #[error("`{0}` does not keep the promise that an object is created once, which the lease of a shard needs")]
+    #[error(
+        "`{0}` lets two processes create the same object, so one of two processes of a shard would not notice the other"
+    )]
     NoLease(String),
 }
 

@@ -5,9 +5,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{self, Durability};
-use counterproof_store::{ASSETS_FOLDER, RUN_ARCHIVE, RUN_FILE, RunCopy, read_file, unpack_run};
+use counterproof_store::{ASSETS_FOLDER, RUN_ARCHIVE, RUN_FILE, RunCopy, is_plain_path, read_file, unpack_run};
 
 use crate::Bucket;
 use crate::failure::BucketError;
@@ -104,6 +104,11 @@ impl Mirror {
             let is_claimed = self.bucket.exists(&format!("{key}/{CLAIM}"))?;
             return Ok(is_claimed && write::create_folder(folder).map(|()| true)?);
         };
+        // A file of an earlier state of the run may have been replaced since, such as that of a case that runs again.
+        let is_changed = |known: Vec<u8>| known != document;
+        if read(&folder.join(RUN_FILE)).is_ok_and(is_changed) {
+            remove_folder(folder)?;
+        }
         let keys = self.bucket.list(&key)?;
         write::create_folder(folder)?;
         let assets = format!("{key}/{ASSETS_FOLDER}/");
@@ -125,10 +130,9 @@ impl Mirror {
         Ok(())
     }
 
-    /// The path of an object in the working copy. The names of objects are of others, and must not lead out of it.
+    /// The path of an object in the working copy. Anybody who may write to the bucket chose its name, which must not lead out.
     fn path(&self, key: &str) -> Result<Utf8PathBuf, BucketError> {
-        let is_plain = |part: Utf8Component| matches!(part, Utf8Component::Normal(_));
-        if key.is_empty() || key.contains('\\') || !Utf8Path::new(key).components().all(is_plain) {
+        if !is_plain_path(key) {
             return Err(BucketError::Name(self.bucket.address(key)));
         }
         Ok(self.root.join(key))
@@ -166,15 +170,28 @@ impl Mirror {
         let others: Vec<_> = files.into_iter().filter(|file| *file != document).collect();
         let written = self.put_files(&others).and_then(|()| self.put_files(&[document]));
         if written.is_err() {
-            // So that the name can be used again. The error of the files is reported.
-            let _ = self.bucket.delete(&format!("{}/{CLAIM}", self.key(folder)?));
+            // So that the name can be used again. The error of the files is reported, and not that of this.
+            let _ = self.remove_run(folder);
         }
         written.map(|()| true)
+    }
+
+    /// Removes the files of a run that is not complete from the bucket: the claim of its name last.
+    fn remove_run(&self, folder: &Utf8Path) -> Result<(), BucketError> {
+        let key = self.key(folder)?;
+        let files = self.bucket.list(&key)?.into_iter().filter(|key| !is_claim(key)).collect();
+        Bucket::for_each(files, |key| self.bucket.delete(key))?;
+        self.bucket.delete(&format!("{key}/{CLAIM}"))
     }
 
     /// Writes a folder of this machine to a folder of the bucket: the file `last` after all others. Files that the bucket has and the
     /// folder lacks stay.
     pub fn publish(&self, folder: &Utf8Path, to: &BucketUrl, last: &str) -> Result<usize, BucketError> {
+        for name in [RUN_FILE, CLAIM] {
+            if self.bucket.exists(&to.key(name))? {
+                return Err(BucketError::IsRun(to.to_string()));
+            }
+        }
         let mut names = Vec::new();
         for file in files_below(folder)? {
             let name = file.strip_prefix(folder).unwrap_or(&file).to_string().replace('\\', "/");
@@ -190,7 +207,7 @@ impl Mirror {
     }
 
     /// Checks with an object of its own in a folder that the store lets one process create an object.
-    pub fn check_lease(&self, folder: &Utf8Path) -> Result<(), BucketError> {
+    pub fn probe_creation(&self, folder: &Utf8Path) -> Result<(), BucketError> {
         let key = format!("{}/{CLAIM}-check-{}", self.key(folder)?, self.token.trim_end());
         let first = self.bucket.create(&key, b"first")?;
         let second = self.bucket.create(&key, b"second");
@@ -225,7 +242,9 @@ impl RunCopy for Mirror {
     }
 
     fn is_claimed(&self, folder: &Utf8Path) -> io::Result<bool> {
-        Ok(self.bucket.exists(&format!("{}/{CLAIM}", self.key(folder)?))?)
+        let found = self.bucket.exists(&format!("{}/{CLAIM}", self.key(folder)?));
+        // The answer that was to be put next exists only here.
+        Ok(found.inspect_err(|_| self.lacks_files.store(true, Ordering::Relaxed))?)
     }
 
     fn run_folders(&self, parent: &Utf8Path) -> io::Result<Vec<String>> {
@@ -233,11 +252,22 @@ impl RunCopy for Mirror {
     }
 
     fn fetch(&self, folder: &Utf8Path) -> io::Result<()> {
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_folder(folder)?;
         Ok(self.fetch_run(folder).map(drop)?)
+    }
+
+    fn fetch_document(&self, file: &Utf8Path) -> io::Result<bool> {
+        Ok(self.fetch_file(&self.key(file)?, true)?)
+    }
+}
+
+/// Removes a folder of the working copy, if it is there.
+fn remove_folder(folder: &Utf8Path) -> Result<(), BucketError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(BucketError::Read { path: folder.to_owned(), source })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -342,6 +372,39 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_was_resumed_is_copied_again() {
+        let store = Arc::new(InMemory::new());
+        let (writer, reader) = (copy_of(&store), copy_of(&store));
+        let written = write_run(&writer, "r1");
+        let folder = reader.mirror.root().join("new/r1");
+        let put = |name: &str, text: &str| {
+            write::write(&written.join(name), text.as_bytes(), Durability::Cached).unwrap();
+            writer.mirror.put_files(&[written.join(name)]).unwrap();
+        };
+        put("c1.json", "skipped");
+        assert!(reader.mirror.fetch_run(&folder).unwrap());
+        put("c1.json", "answered");
+        let resumed = Run { repo_commit: Some("abc".to_owned()), ..document("r1") };
+        put(RUN_FILE, &serde_json::to_string(&resumed).unwrap());
+        assert!(reader.mirror.fetch_run(&folder).unwrap());
+        assert_eq!(std::fs::read_to_string(folder.join("c1.json")).unwrap(), "answered");
+    }
+
+    #[test]
+    fn a_report_is_not_published_into_a_run() {
+        let store = Arc::new(InMemory::new());
+        let copy = copy_of(&store);
+        write_run(&copy, "r1");
+        let report = copy.mirror.root().join("report");
+        write::create_folder(&report).unwrap();
+        write::write(&report.join("index.html"), b"", Durability::Cached).unwrap();
+        let publish = |to: &str| copy.mirror.publish(&report, &to.parse().unwrap(), "index.html");
+        let error = publish("s3://agents/new/r1").unwrap_err().to_string();
+        assert_eq!(error, "`s3://agents/new/r1` is a run, and no report is written into it");
+        assert_eq!(publish("s3://agents/reports/r1").unwrap(), 1);
+    }
+
+    #[test]
     fn one_of_many_processes_gets_the_name_of_a_run() {
         let store = Arc::new(InMemory::new());
         let copies: Vec<_> = (0..16).map(|_| copy_of(&store)).collect();
@@ -356,7 +419,7 @@ mod tests {
         let winner = taken.iter().position(|taken| *taken).unwrap();
         assert!(take(&copies[winner]));
         assert!(copies[0].mirror.is_claimed(&copies[0].mirror.root().join("new/r1")).unwrap());
-        copies[0].mirror.check_lease(copies[0].mirror.root()).unwrap();
+        copies[0].mirror.probe_creation(copies[0].mirror.root()).unwrap();
         assert_eq!(copies[0].mirror.bucket.list("").unwrap(), ["new/r1/.claim"]);
     }
 

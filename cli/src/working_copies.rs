@@ -58,7 +58,7 @@ impl OutputFolder {
     pub(crate) fn fetch_complete_attempts(&self, side: Side, shard: &RunShard) -> Result<(), CommandError> {
         let Some(mirror) = &self.copy else { return Ok(()) };
         let parent = self.folder.join(side.as_str());
-        mirror.check_lease(&parent).map_err(bucket_error)?;
+        mirror.probe_creation(&parent).map_err(bucket_error)?;
         for name in mirror.run_folders(&parent).map_err(CommandError::io)? {
             if name.parse().ok().and_then(|id| shard.number_of(&id)).is_none() {
                 continue;
@@ -365,6 +365,7 @@ fn bucket_error(error: BucketError) -> CommandError {
         BucketError::NotBuilt(_) => {
             CommandError::usage(error).hint("install the program with its default features, or use a folder")
         }
+        BucketError::IsRun(_) => CommandError::usage(error).hint("use another address for the report"),
         BucketError::NoLease(_) => {
             CommandError::usage(error).hint("start each shard once, without `--take-over`, or use another store")
         }

@@ -37,7 +37,7 @@ mod run_folder;
 
 pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
-pub use relative_path::relative_path;
+pub use relative_path::{is_plain_path, relative_path};
 pub use run_folder::{
     ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_ARCHIVE,
     RUN_FILE, ReadError, ReopenError, RunCopy, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun,

@@ -14,6 +14,13 @@ pub fn relative_path(folder: &Utf8Path, path: &Utf8Path) -> Option<Utf8PathBuf> 
     has_way.then(|| up.chain(down).collect())
 }
 
+/// Whether a name that others chose is the path of a file in a folder, so that it does not lead out of it.
+pub fn is_plain_path(name: &str) -> bool {
+    let is_plain = |part: Utf8Component| matches!(part, Utf8Component::Normal(_));
+    let is_file = !name.is_empty() && !name.ends_with('/') && !name.contains('\\');
+    is_file && Utf8Path::new(name).components().all(is_plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

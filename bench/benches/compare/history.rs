@@ -43,7 +43,7 @@ pub(crate) fn write_facts(root: &Utf8Path, seed: u64, nights: u64, cases: u64) -
     for night in 0..nights {
         let evaluation = evaluation(&mut random, night, cases)?;
         let started = Instant::now();
-        let path = Facts::new(&evaluation, &folders).write(&out, root)?;
+        let path = Facts::new(&evaluation, &folders).write(&out, Some(root))?;
         seconds += started.elapsed().as_secs_f64();
         bytes += path.metadata()?.len();
     }

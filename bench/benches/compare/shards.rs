@@ -55,7 +55,7 @@ pub(crate) fn measure(pairs: Option<&str>) -> Outcome {
             end.cpu,
             (cpu + end.cpu) / one.cpu,
             end.peak,
-            end.peak * 1024.0 / cases,
+            end.peak * 1024.0 * 1.024 / cases,
             bytes as f64 / 1000.0 / cases,
         ))?;
     }

@@ -100,10 +100,10 @@ pub(crate) struct Args {
     no_write_back: bool,
 
     /// Compare only the cases of shard K of N, counted from 1, and write their facts. `auto` and `auto/N` are those of `run --shard`
-    #[arg(help_heading = "Shards", long, value_name = "K/N", requires = "facts", conflicts_with_all = ["from_facts", "out"])]
+    #[arg(help_heading = "Shards", long, value_name = "K/N", requires = "facts", conflicts_with_all = ["from_facts", "out", "pages", "single_file", "archive", "history", "report_url", "strict", "no_write_back"])]
     shard: Option<ShardChoice>,
 
-    /// Folder of the facts of all shards, for `--shard`
+    /// Folder to write the facts of the shard to
     #[arg(help_heading = "Shards", long, value_name = "DIR", requires = "shard")]
     facts: Option<Utf8PathBuf>,
 

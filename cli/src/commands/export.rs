@@ -82,7 +82,8 @@ fn export(args: &FactsArgs, streams: &mut Streams) -> Result<Exit, CommandError>
             streams
                 .warn(format_args!("`{folder}`: the run `{run}` was not found; its side has the medians of all runs"));
         }
-        facts.write(&args.out, &folder).map_err(CommandError::io)?;
+        let stays = Some(&*folder).filter(|folder| !streams.copies.is_of_bucket(folder));
+        facts.write(&args.out, stays).map_err(CommandError::io)?;
         written.insert(facts.file_name(), folder);
     }
     warn(&left_out, streams);

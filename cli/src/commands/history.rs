@@ -22,7 +22,7 @@ use crate::working_copies::reject_bucket;
 /// With `--facts`, reads the files of `counterproof export facts` instead. The page is the same; it links the reports that are still
 /// where they were exported from.
 ///
-/// Exit code 0: the page is written. 2: no folder contains an evaluation. 3: a file could not be written.
+/// Exit code 0: the page is written. 2: no folder contains an evaluation, or the folder of facts has none. 3: a file could not be written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders; also in a bucket

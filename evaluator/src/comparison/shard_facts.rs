@@ -9,12 +9,12 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical::Sha256Hasher;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_artifact::{Sha256Digest, Sides};
 use counterproof_cases::Shard;
 use counterproof_store::write::{self, AtomicFile, Durability, WriteError};
 use counterproof_store::{ReadError, read_file};
@@ -90,7 +90,7 @@ pub enum ShardFactsError {
     #[error("`{0}` has the facts of another comparison: of other runs, cases or rules")]
     Foreign(Utf8PathBuf),
     /// The file is of another division.
-    #[error("`{path}` has the facts of shard {shard}, and others of {expected} shards")]
+    #[error("`{path}` has the facts of shard {shard}, but other files are of {expected} shards")]
     Count {
         /// The file.
         path: Utf8PathBuf,
@@ -110,20 +110,25 @@ pub enum ShardFactsError {
         second: Utf8PathBuf,
     },
     /// Shards are missing.
-    #[error("{} of {count} shards have no facts: {}", missing.len(), list(missing))]
+    #[error("{missing} of {count} shards have no facts: {}", list(first, *missing))]
     Missing {
-        /// The numbers of the shards.
-        missing: Vec<u32>,
+        /// How many.
+        missing: u32,
+        /// The first of them.
+        first: Vec<u32>,
         /// The number of shards.
         count: u32,
     },
 }
 
-/// The first shards of a list: `3, 4, 7 and 20 more`.
-fn list(shards: &[u32]) -> String {
-    const NAMED: usize = 10;
-    let named: Vec<_> = shards.iter().take(NAMED).map(u32::to_string).collect();
-    let more = if shards.len() > NAMED { format!(" and {} more", shards.len() - NAMED) } else { String::new() };
+/// The most shards that a message names.
+const NAMED: usize = 10;
+
+/// `3, 4, 7 and 20 more`
+fn list(first: &[u32], all: u32) -> String {
+    let named: Vec<_> = first.iter().map(u32::to_string).collect();
+    let more = (all as usize).saturating_sub(first.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", named.join(", "))
 }
 
@@ -228,7 +233,7 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 fn digest(comparison: &Comparison<'_>) -> Sha256Digest {
     let request = comparison.request;
     let mut hasher = Sha256Hasher::default();
-    // The length first, so that no two sequences of parts have the same bytes.
+    // The length first, so that no two sequences of parts have the same bytes. Serialising our own types cannot fail.
     let mut add = |part: &[u8]| {
         hasher.update(&(part.len() as u64).to_be_bytes());
         hasher.update(part);
@@ -306,6 +311,9 @@ impl<'a> ShardFacts<'a> {
             if matches!(facts, CaseFacts::Runs(_)) != self.comparison.is_repeated() {
                 return Err(damaged(format!("line {} has facts of another kind", lines.read)));
             }
+            if !self.fits(index, &facts) {
+                return Err(damaged(format!("line {} has another case than its index", lines.read)));
+            }
             match self.cases.get_mut(index) {
                 Some(slot @ None) => *slot = Some(facts),
                 Some(Some(_)) => return Err(damaged(format!("line {} has a case that is known", lines.read))),
@@ -314,6 +322,16 @@ impl<'a> ShardFacts<'a> {
             found += 1;
         }
         if found == header.cases { Ok(()) } else { Err(damaged(format!("it has {found} of {} cases", header.cases))) }
+    }
+
+    /// Whether facts are about the case with this index, as far as they state it.
+    fn fits(&self, index: usize, facts: &CaseFacts) -> bool {
+        let request = self.comparison.request;
+        match facts {
+            CaseFacts::Row(row) => self.comparison.ids.get(index).is_none_or(|id| *id == row.evaluation.case_id),
+            CaseFacts::Undecided => true,
+            CaseFacts::Runs(runs) => runs.runs() == Sides::new(request.baseline.iter().len(), request.new.iter().len()),
+        }
     }
 
     /// Checks that a file belongs to the comparison, and notes its shard.
@@ -345,9 +363,10 @@ impl<'a> ShardFacts<'a> {
 
     fn check_complete(&self, folder: &Utf8Path) -> Result<(), ShardFactsError> {
         let count = self.shards.ok_or_else(|| ShardFactsError::Empty(folder.to_owned()))?;
-        let missing: Vec<_> = (1..=count).filter(|shard| !self.files.contains_key(shard)).collect();
-        if !missing.is_empty() {
-            return Err(ShardFactsError::Missing { missing, count });
+        let missing = count - u32::try_from(self.files.len()).unwrap_or(count);
+        if missing > 0 {
+            let first = (1..=count).filter(|shard| !self.files.contains_key(shard)).take(NAMED).collect();
+            return Err(ShardFactsError::Missing { missing, first, count });
         }
         let unknown = self.cases.iter().filter(|facts| facts.is_none()).count();
         if unknown > 0 {
@@ -417,7 +436,7 @@ struct Lines<'p, F> {
 impl<F: BufRead> Lines<'_, F> {
     fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ShardFactsError> {
         self.line.clear();
-        let read = self.file.read_line(&mut self.line);
+        let read = (&mut self.file).take(read_file::MAX_LARGE_BYTES).read_line(&mut self.line);
         let read = read.map_err(|source| ShardFactsError::Read { path: self.path.to_owned(), source })?;
         self.read += 1;
         if read == 0 {

@@ -92,6 +92,11 @@ impl CaseObservations {
         Self { baseline: runs(baseline), new: runs(new), outages: Vec::new() }
     }
 
+    /// The number of runs of each side.
+    pub(crate) const fn runs(&self) -> Sides<usize> {
+        Sides { baseline: self.baseline.len(), new: self.new.len() }
+    }
+
     /// The features of the texts of all answers.
     pub(super) fn styles(&self) -> Sides<Vec<AnswerStyle>> {
         Sides::new(&self.baseline, &self.new)

@@ -54,7 +54,7 @@ fn a_folder_that_lacks_a_shard_or_has_one_twice_is_refused() {
     write_shard_facts(&request, shard(1, 2), folder).unwrap();
     assert_eq!(
         error(&request, folder),
-        "`facts/shard-1-of-4.jsonl` has the facts of shard 1/4, and others of 2 shards"
+        "`facts/shard-1-of-4.jsonl` has the facts of shard 1/4, but other files are of 2 shards"
     );
 }
 

@@ -116,9 +116,9 @@ impl Facts<'_> {
     }
 
     /// Writes the facts into a folder, in place of those of an earlier export of the same comparison. `evaluation` is the folder of
-    /// the evaluation, for links from a history.
-    pub fn write(&self, folder: &Utf8Path, evaluation: &Utf8Path) -> Result<Utf8PathBuf, FactsError> {
-        let link = folder.canonicalize_utf8().ok().zip(evaluation.canonicalize_utf8().ok());
+    /// the evaluation, for links from a history; `None` if it does not stay.
+    pub fn write(&self, folder: &Utf8Path, evaluation: Option<&Utf8Path>) -> Result<Utf8PathBuf, FactsError> {
+        let link = folder.canonicalize_utf8().ok().zip(evaluation.and_then(|folder| folder.canonicalize_utf8().ok()));
         let link = link.and_then(|(from, to)| counterproof_store::relative_path(&from, &to));
         let bytes = self
             .encode(link)
@@ -213,8 +213,10 @@ impl FactsFile {
         let reader = SerializedFileReader::new(file)?;
         let record = record(&reader)?;
         check_places(&reader, length)?;
-        let rows = reader.metadata().file_metadata().num_rows();
-        if !(0..=MOST_ROWS).contains(&rows) {
+        // Of the groups, whose numbers are those that the decoder believes.
+        let groups = reader.metadata().row_groups().iter().map(RowGroupMetaData::num_rows);
+        let rows = groups.fold(0_i64, |sum, rows| if rows < 0 { i64::MAX } else { sum.saturating_add(rows) });
+        if rows > MOST_ROWS {
             return Err(FactsReadError::TooLarge(rows));
         }
         let mut cases = Vec::new();

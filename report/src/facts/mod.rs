@@ -6,7 +6,7 @@
 //!                                                       file: read ──▶ history
 //! ```
 //!
-//! docs/scale.md describes each column; a test compares it with [`columns`].
+//! docs/scale.md describes each column; a test compares it with `columns.rs`.
 
 mod columns;
 mod file;

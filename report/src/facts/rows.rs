@@ -8,7 +8,7 @@ use counterproof_artifact::evaluation::{
 };
 use counterproof_artifact::{RunId, Side, Sides, point_in_time};
 use counterproof_evaluator::{Artifact, ComparedRun, DecisionKind, is_alone, usage_of_answer, worst_first};
-use counterproof_store::RunReader;
+use counterproof_store::{RUN_ARCHIVE, RunReader};
 
 use crate::folder::ARTIFACTS_FOLDER;
 use crate::history::{CaseResult, CaseStatus, Night};
@@ -31,7 +31,9 @@ impl RunFolders {
         let folders = [Some(self.evaluation.clone()), sides, Some(below(&self.runs))];
         let whole = folders.into_iter().flatten().find_map(|folder| RunReader::open(&folder).ok().filter(is_it));
         if let Some(reader) = whole {
-            return Some(FoundRun { reader, is_whole: true });
+            // The artifacts of a packed run are in its archive.
+            let is_whole = !reader.folder().join(RUN_ARCHIVE).exists();
+            return Some(FoundRun { reader, is_whole });
         }
         let names = [side.to_string(), format!("{side}-{}", index + 1)];
         let copies = names.iter().map(|name| self.evaluation.join(ARTIFACTS_FOLDER).join(name));

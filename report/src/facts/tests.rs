@@ -89,7 +89,7 @@ fn a_row_has_each_column_with_its_value() {
     let folder = folder();
     let cases = [case("a", Verdict::Regressed, "x\u{202e}", 12.5), case("b", Verdict::Added, "", 1.0)];
     let evaluation = evaluation(&cases);
-    let path = facts(&evaluation, &folder.path).write(&folder.path, &folder.path).unwrap();
+    let path = facts(&evaluation, &folder.path).write(&folder.path, Some(&folder.path)).unwrap();
     assert_eq!(path.file_name(), Some("20261128T233000Z--n1--good.parquet"));
 
     let (file, _) = read_file::open(&path).unwrap();

@@ -88,7 +88,7 @@ pub(crate) fn claim(
         let mut newest = None;
         for (_, folder) in earlier.iter().rev() {
             if let Some(copy) = copy {
-                copy.fetch(folder).map_err(failed(folder))?;
+                copy.fetch_document(&folder.join(RUN_FILE)).map_err(failed(folder))?;
             }
             newest = opened(folder)?;
             if newest.is_some() {
@@ -111,6 +111,8 @@ pub(crate) fn claim(
         if is_created {
             write::create_folder(&folder)?;
             if let Some(newest) = newest {
+                // After the claim, from which on the earlier process finishes no case.
+                copy.map_or(Ok(()), |copy| copy.fetch(newest.folder())).map_err(failed(newest.folder()))?;
                 copy_finished(&newest, &folder, &id)?;
                 copy.map_or(Ok(()), |copy| put_finished(&folder, copy)).map_err(failed(&folder))?;
             }
@@ -345,6 +347,8 @@ mod tests {
     struct FolderCopy {
         bucket: Utf8PathBuf,
         local: Utf8PathBuf,
+        /// A file that another process writes there just before a claim.
+        late: Option<Utf8PathBuf>,
     }
 
     impl FolderCopy {
@@ -368,6 +372,9 @@ mod tests {
         }
 
         fn claim(&self, folder: &Utf8Path) -> io::Result<bool> {
+            if let Some(late) = &self.late {
+                write::write(late, b"{}", Durability::Cached).map_err(|error| error.source)?;
+            }
             create(&self.there(folder)).map_err(|error| error.source)
         }
 
@@ -382,6 +389,15 @@ mod tests {
             names.filter(is_whole).collect()
         }
 
+        fn fetch_document(&self, file: &Utf8Path) -> io::Result<bool> {
+            write::create_folder(file.parent().unwrap()).map_err(|error| error.source)?;
+            let is_there = self.there(file).exists();
+            if is_there {
+                write::copy(&self.there(file), file, Durability::Cached).map_err(|error| error.source)?;
+            }
+            Ok(is_there)
+        }
+
         fn fetch(&self, folder: &Utf8Path) -> io::Result<()> {
             write::create_folder(folder).map_err(|error| error.source)?;
             for name in self.run_folders(folder)? {
@@ -393,18 +409,31 @@ mod tests {
     }
 
     #[test]
+    fn a_case_that_the_earlier_process_finished_before_the_claim_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        let bucket = root.join("bucket");
+        let earlier = bucket.join("night-s2of4");
+        write::create_folder(&earlier).unwrap();
+        write::write_json(&earlier.join(RUN_FILE), &document("night-s2of4"), Durability::Cached).unwrap();
+        let copy = FolderCopy { bucket, local: root.join("local"), late: Some(earlier.join("c1.json")) };
+        let id = claim(&copy.local, &shard(), &document("night-s2of4"), Some(&copy)).unwrap();
+        assert!(copy.local.join(id.as_str()).join("c1.json").is_file());
+    }
+
+    #[test]
     fn processes_with_working_copies_of_their_own_get_one_attempt_each_and_go_on_from_the_one_before() {
         let folder = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(folder.path()).unwrap();
         let bucket = root.join("bucket");
         write::create_folder(&bucket).unwrap();
         let copies: Vec<_> = (0..16)
-            .map(|number| FolderCopy { bucket: bucket.clone(), local: root.join(format!("{number}")) })
+            .map(|number| FolderCopy { bucket: bucket.clone(), local: root.join(format!("{number}")), late: None })
             .collect();
         let claim = |copy: &FolderCopy| claim(&copy.local, &shard(), &document("night-s2of4"), Some(copy)).unwrap();
         let first = claim(&copies[0]);
         let writer = RunWriter::reopen(copies[0].local.join(first.as_str()), Side::New).unwrap();
-        let copy = FolderCopy { bucket: bucket.clone(), local: copies[0].local.clone() };
+        let copy = FolderCopy { bucket: bucket.clone(), local: copies[0].local.clone(), late: None };
         let writer = until_taken_over(writer.copied_to(Some(std::sync::Arc::new(copy))), Some(&shard()), &first);
         writer.write_run(&document("night-s2of4")).unwrap();
         write::write(&writer.folder().join("c1.json"), b"{}", Durability::Cached).unwrap();

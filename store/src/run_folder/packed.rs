@@ -3,19 +3,20 @@
 
 use std::io::{self, Read as _};
 
-use camino::{Utf8Component, Utf8Path};
+use camino::Utf8Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use super::reader::RUN_FILE;
-use crate::read_file;
 use crate::write::{self, AtomicFile, Durability, WriteError};
+use crate::{is_plain_path, read_file};
 
 /// The archive of a packed run, next to its run document.
 pub const RUN_ARCHIVE: &str = "run.zip";
 
 /// Limits of an archive that another machine made.
 const MAX_ENTRIES: usize = 5_000_000;
+const MAX_BYTES: u64 = 64 << 30;
 
 /// Packs the files of a run folder, except for the run document, into an archive at `archive`. `names` are their paths in the folder.
 /// Equal files make equal bytes.
@@ -45,11 +46,11 @@ pub fn unpack_run(archive: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
     if zip.len() > MAX_ENTRIES {
         return Err(io::Error::other(format!("more than {MAX_ENTRIES} files")));
     }
+    let mut unpacked = 0;
     for index in 0..zip.len() {
         let entry = zip.by_index(index).map_err(io::Error::from)?;
         let name = entry.name().map_err(io::Error::from)?.into_owned();
-        let is_plain = |part: Utf8Component| matches!(part, Utf8Component::Normal(_));
-        if name.contains('\\') || name.ends_with('/') || !Utf8Path::new(&name).components().all(is_plain) {
+        if !is_plain_path(&name) {
             return Err(io::Error::other("an entry is not a file in the run folder"));
         }
         let size = entry.size();
@@ -57,8 +58,12 @@ pub fn unpack_run(archive: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
             return Err(io::Error::other(format!("`{name}` is larger than {} bytes", read_file::MAX_LARGE_BYTES)));
         }
         let mut bytes = Vec::new();
-        // The size in the index is of others: what is read is limited by it.
+        // Limited by the size that the index states, which may be wrong.
         entry.take(size + 1).read_to_end(&mut bytes)?;
+        unpacked += bytes.len() as u64;
+        if unpacked > MAX_BYTES {
+            return Err(io::Error::other(format!("more than {MAX_BYTES} bytes")));
+        }
         let path = folder.join(&name);
         if let Some(parent) = path.parent() {
             write::create_folder(parent).map_err(|error| error.source)?;

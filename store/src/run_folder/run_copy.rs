@@ -25,6 +25,9 @@ pub trait RunCopy: Send + Sync + Debug {
     /// The names of the run folders in a folder.
     fn run_folders(&self, parent: &Utf8Path) -> io::Result<Vec<String>>;
 
+    /// Copies one file from there to this machine, in place of what is here. Returns false if it is not there.
+    fn fetch_document(&self, file: &Utf8Path) -> io::Result<bool>;
+
     /// Copies a run folder from there to this machine, in place of what is here.
     fn fetch(&self, folder: &Utf8Path) -> io::Result<()>;
 }
