@@ -71,6 +71,11 @@ impl Mirror {
         Ok(folders)
     }
 
+    /// Whether the bucket has a file.
+    pub fn has(&self, file: &Utf8Path) -> Result<bool, BucketError> {
+        self.bucket.exists(&self.key(file)?)
+    }
+
     /// Copies one file of the bucket to this machine, if it is there.
     pub fn fetch_document(&self, file: &Utf8Path) -> Result<bool, BucketError> {
         self.fetch_file(&self.key(file)?, true)

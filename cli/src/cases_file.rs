@@ -11,6 +11,7 @@ use counterproof_store::{RUN_FILE, RunReader};
 use crate::command_error::CommandError;
 use crate::document_errors::render_excerpt;
 use crate::streams::Streams;
+use crate::working_copies::reject_bucket;
 
 /// Maximum number of listed problems. More rarely help to understand a file that is wrong throughout.
 const MAX_PROBLEMS_LISTED: usize = 20;
@@ -18,6 +19,7 @@ const MAX_PROBLEMS_LISTED: usize = 20;
 const MISSING_HINT: &str = "pass an existing cases file, or a folder of them; docs/cases.md describes the format";
 
 pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
+    reject_bucket(path, "`--cases`")?;
     // Checked first, because the loader would read the documents of the run as cases.
     if path.join(RUN_FILE).is_file() {
         let message = format!("`{path}` is a run folder, not a cases file");

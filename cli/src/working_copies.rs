@@ -51,7 +51,12 @@ impl OutputFolder {
     /// Copies what a run that is resumed, or created if it is not there, has in the bucket.
     pub(crate) fn fetch_resumed(&self, side: Side, id: &RunId) -> Result<(), CommandError> {
         let Some(mirror) = &self.copy else { return Ok(()) };
-        fetch_run(mirror, &self.folder.join(side.as_str()).join(id.as_str()))
+        let folder = self.folder.join(side.as_str()).join(id.as_str());
+        if mirror.has(&folder.join(RUN_ARCHIVE)).map_err(bucket_error)? {
+            return Err(CommandError::usage(format!("`{folder}` is packed, and cannot be resumed"))
+                .hint("start a new run, or merge its shards again without `--pack`"));
+        }
+        fetch_run(mirror, &folder)
     }
 
     /// Copies the attempts at a shard that may be complete, and checks that the bucket can hold its lease.
@@ -130,6 +135,7 @@ impl WorkingCopies {
     /// The bucket of an address, or of a path in its working copy, with the path there. `None` for a path of this machine.
     fn find(&mut self, path: &Utf8Path) -> Result<Option<(Arc<Mirror>, Utf8PathBuf)>, CommandError> {
         if !BucketUrl::is_bucket(path.as_str()) {
+            reject_url(path)?;
             let mirror = self.mirrors.iter().find(|mirror| path.starts_with(mirror.root()));
             return Ok(mirror.map(|mirror| (Arc::clone(mirror), path.to_owned())));
         }
@@ -328,8 +334,21 @@ pub(crate) fn bucket_url(path: &Utf8Path) -> Result<BucketUrl, CommandError> {
     path.as_str().parse().map_err(|error| CommandError::usage(error).hint("example: `s3://BUCKET/runs`"))
 }
 
+/// Rejects a path that is meant as an address, such as `S3://agents` or `s3:/agents`. It would become a folder of that name.
+fn reject_url(path: &Utf8Path) -> Result<(), CommandError> {
+    let scheme = path.as_str().split_once(":/").map_or("", |(scheme, _)| scheme);
+    // One letter is a drive of Windows.
+    if scheme.len() < 2 || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Ok(());
+    }
+    // The path is not quoted: it may hold a password.
+    Err(CommandError::usage("an address of a bucket starts with `s3://`, `gs://` or `az://`, and this one does not")
+        .hint("example: `s3://BUCKET/runs`; a folder of such a name is written `./NAME`"))
+}
+
 /// Rejects the address of a bucket where only a folder of this machine can be used.
 pub(crate) fn reject_bucket(path: &Utf8Path, option: &str) -> Result<(), CommandError> {
+    reject_url(path)?;
     if BucketUrl::is_bucket(path.as_str()) {
         return Err(CommandError::usage(format!("{option} cannot be the address of a bucket"))
             .hint("use a folder of this machine; docs/scale.md lists the commands that work with buckets"));

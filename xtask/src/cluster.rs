@@ -80,7 +80,19 @@ fn kubernetes(scratch: &Utf8Path) -> Result<(), Failure> {
         return Ok(());
     };
     let mut batch = Command::new(programs::counterproof());
-    batch.args(["batch", "kubernetes", "--shards", "8", "--", "--base-url", "http://agent:8787", "--rate", "50/s"]);
+    batch.args([
+        "batch",
+        "kubernetes",
+        "--shards",
+        "8",
+        "--run-id",
+        "night",
+        "--",
+        "--base-url",
+        "http://agent:8787",
+        "--rate",
+        "50/s",
+    ]);
     let printed = batch.output().map_err(|source| Failure::Start { line: "counterproof batch".to_owned(), source })?;
     if !printed.status.success() {
         return Err(Failure::Step("counterproof batch kubernetes".to_owned()));

@@ -174,6 +174,10 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
         reject_bucket(folder, "`--from-facts`")?;
     }
     options.out = streams.copies.report(&args.out)?;
+    if options.out != args.out && (args.files.single_file || args.files.archive.is_some()) {
+        return Err(CommandError::usage("a report in a bucket has no copy in one file")
+            .hint("write it to a folder, then `counterproof report … --publish`"));
+    }
     let compared = compare(&options, streams)?;
     if options.out != args.out {
         streams.copies.publish(&options.out, &args.out)?;

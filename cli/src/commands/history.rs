@@ -59,6 +59,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         };
         left_out.extend(added.err().map(|reason| SkippedPath { path: file, reason }));
     }
+    for skipped in &mut left_out {
+        // The page is published, and must not name the working copies.
+        skipped.path = streams.copies.original(skipped.path.to_string()).into();
+        skipped.reason = streams.copies.original(std::mem::take(&mut skipped.reason));
+    }
     warn(&left_out, streams);
     hints.sort_unstable();
     hints.dedup();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
+use counterproof_bucket::BucketUrl;
 use counterproof_evaluator::text;
 use counterproof_runner::MergeError;
 use counterproof_store::{CreateError, LockError};
@@ -15,6 +16,7 @@ use crate::commands::run::claim_error;
 use crate::resume_command;
 use crate::streams::Streams;
 use crate::value_parsers::{at_least_one, duration};
+use crate::working_copies::bucket_url;
 
 /// Time between two looks at the shards.
 const POLL: Duration = Duration::from_secs(2);
@@ -56,6 +58,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    if BucketUrl::is_bucket(args.out.as_str()) && bucket_url(&args.out)?.prefix().is_empty() {
+        return Err(CommandError::usage(format!("`{}` has no name for the run", args.out))
+            .hint("example: `s3://BUCKET/runs/new/ID`"));
+    }
     let out = streams.copies.output(&args.out)?.folder;
     streams.copies.document(&args.out)?;
     let found = match args.of {

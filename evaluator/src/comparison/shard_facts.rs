@@ -1,8 +1,8 @@
 //! A comparison in shards: each shard compares its cases and writes what it found, its facts, and one process judges all cases
 //! from the facts of all shards. The result is that of [`super::compare`].
 //!
-//! Facts are lines of JSON: a header, what the baseline of the shard's cases has in common, and a line for each case. They are
-//! read by the version that wrote them, so their fields are not a format for other programs.
+//! Facts are lines of JSON: a header, what the baseline of the shard's cases has in common, a line for each case, and the SHA-256
+//! of all lines before. They are read by the version that wrote them, so their fields are not a format for other programs.
 //!
 //! With one run per side, a line has the row of a case, unless it depends on the other shards; those cases are compared again.
 //! With several runs, a line has what all runs of the case did, and the pair to show is chosen and compared at the end.
@@ -179,6 +179,36 @@ struct CaseLine {
     facts: CaseFacts,
 }
 
+/// The last line.
+#[derive(Debug, Serialize, Deserialize)]
+struct End {
+    sha256: Sha256Digest,
+}
+
+/// A file of facts that is being written, and the digest of its lines.
+struct FactsWriter {
+    file: AtomicFile,
+    hasher: Sha256Hasher,
+    path: Utf8PathBuf,
+}
+
+impl FactsWriter {
+    fn write(&mut self, line: &impl Serialize) -> Result<(), WriteError> {
+        let failed = |source: io::Error| WriteError { path: self.path.clone(), source };
+        let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        text.push(b'\n');
+        self.hasher.update(&text);
+        self.file.write_all(&text).map_err(failed)
+    }
+
+    fn finish(mut self) -> Result<Utf8PathBuf, WriteError> {
+        let (sha256, _) = std::mem::take(&mut self.hasher).finish();
+        self.write(&End { sha256 })?;
+        self.file.commit(Durability::Synced)?;
+        Ok(self.path)
+    }
+}
+
 /// Compares the cases of a shard, and writes their facts to a file in the folder. Returns the path of the file.
 pub fn write_shard_facts(
     request: &Request<'_>,
@@ -188,7 +218,7 @@ pub fn write_shard_facts(
     let comparison = Comparison::new(request)?;
     write::create_folder(folder)?;
     let path = folder.join(format!("shard-{}-of-{}.{EXTENSION}", shard.index(), shard.count()));
-    let mut out = AtomicFile::create(&path)?;
+    let mut out = FactsWriter { file: AtomicFile::create(&path)?, hasher: Sha256Hasher::default(), path };
     let digest = digest(&comparison);
     set_key(digest.to_string().as_bytes());
     let indexes: Vec<_> = (0..comparison.ids.len()).filter(|index| shard.contains(&comparison.ids[*index])).collect();
@@ -200,33 +230,26 @@ pub fn write_shard_facts(
         shard,
         cases: indexes.len(),
     };
-    let failed = |source: io::Error| WriteError { path: path.clone(), source };
-    write_line(&mut out, &header).map_err(failed)?;
+    out.write(&header)?;
     if comparison.is_repeated() {
         let ids: Vec<_> = indexes.iter().map(|index| &comparison.ids[*index]).collect();
         let Observations { cases, names } = Observations::new(&comparison.inputs(), ids);
-        write_line(&mut out, &Shared::Places(names)).map_err(failed)?;
+        out.write(&Shared::Places(names))?;
         for (index, runs) in indexes.iter().zip(cases) {
             let facts = CaseFacts::Runs(runs);
-            write_line(&mut out, &CaseLine { index: *index, facts }).map_err(failed)?;
+            out.write(&CaseLine { index: *index, facts })?;
         }
     } else {
         let notes = BaselineNotes::default();
         let nothing = |_: &CaseComparison<'_>| Ok::<_, WriteError>(());
         let rows = comparison.pass(None, &notes).first(indexes.clone(), nothing)?;
-        write_line(&mut out, &Shared::Notes(notes)).map_err(failed)?;
+        out.write(&Shared::Notes(notes))?;
         for (index, row) in indexes.iter().zip(rows) {
             let facts = row.map_or(CaseFacts::Undecided, CaseFacts::Row);
-            write_line(&mut out, &CaseLine { index: *index, facts }).map_err(failed)?;
+            out.write(&CaseLine { index: *index, facts })?;
         }
     }
-    out.commit(Durability::Synced)?;
-    Ok(path)
-}
-
-fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.write_all(b"\n")
+    Ok(out.finish()?)
 }
 
 /// The digest of what decides the facts. Paths are not a part of it: machines may see the same runs at different paths.
@@ -297,7 +320,7 @@ impl<'a> ShardFacts<'a> {
     }
 
     fn add(&mut self, path: &Utf8Path, file: impl BufRead) -> Result<(), ShardFactsError> {
-        let mut lines = Lines { path, file, read: 0, line: String::new() };
+        let mut lines = Lines { path, file, read: 0, line: String::new(), hasher: Sha256Hasher::default() };
         let header: Header = lines.required()?;
         self.check(path, &header)?;
         match lines.required()? {
@@ -305,8 +328,8 @@ impl<'a> ShardFacts<'a> {
             Shared::Places(names) => self.places = std::mem::take(&mut self.places).merged(names),
         }
         let damaged = |what: String| ShardFactsError::Damaged { path: path.to_owned(), what };
-        let mut found = 0;
-        while let Some(CaseLine { index, facts }) = lines.next()? {
+        for _ in 0..header.cases {
+            let CaseLine { index, facts } = lines.required()?;
             // What a line has follows from the number of runs, which the digest covers.
             if matches!(facts, CaseFacts::Runs(_)) != self.comparison.is_repeated() {
                 return Err(damaged(format!("line {} has facts of another kind", lines.read)));
@@ -319,9 +342,10 @@ impl<'a> ShardFacts<'a> {
                 Some(Some(_)) => return Err(damaged(format!("line {} has a case that is known", lines.read))),
                 None => return Err(damaged(format!("line {} has a case that no run has", lines.read))),
             }
-            found += 1;
         }
-        if found == header.cases { Ok(()) } else { Err(damaged(format!("it has {found} of {} cases", header.cases))) }
+        let (sha256, _) = std::mem::take(&mut lines.hasher).finish();
+        let end: End = lines.required()?;
+        if end.sha256 == sha256 { Ok(()) } else { Err(damaged("it was changed after it was written".to_owned())) }
     }
 
     /// Whether facts are about the case with this index, as far as they state it.
@@ -431,26 +455,21 @@ struct Lines<'p, F> {
     file: F,
     read: usize,
     line: String,
+    hasher: Sha256Hasher,
 }
 
 impl<F: BufRead> Lines<'_, F> {
-    fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ShardFactsError> {
+    fn required<T: DeserializeOwned>(&mut self) -> Result<T, ShardFactsError> {
         self.line.clear();
         let read = (&mut self.file).take(read_file::MAX_LARGE_BYTES).read_line(&mut self.line);
-        let read = read.map_err(|source| ShardFactsError::Read { path: self.path.to_owned(), source })?;
+        read.map_err(|source| ShardFactsError::Read { path: self.path.to_owned(), source })?;
+        self.hasher.update(self.line.as_bytes());
         self.read += 1;
-        if read == 0 {
-            Ok(None)
-        } else {
-            serde_json::from_str(&self.line).map(Some).map_err(|source| self.error(source))
-        }
-    }
-
-    fn required<T: DeserializeOwned>(&mut self) -> Result<T, ShardFactsError> {
-        self.next()?.ok_or_else(|| self.error(serde::de::Error::custom("the file ends")))
-    }
-
-    fn error(&self, source: serde_json::Error) -> ShardFactsError {
-        ShardFactsError::Line { path: self.path.to_owned(), line: self.read, source }
+        // An empty line at the end of the file is an error too.
+        serde_json::from_str(&self.line).map_err(|source| ShardFactsError::Line {
+            path: self.path.to_owned(),
+            line: self.read,
+            source,
+        })
     }
 }

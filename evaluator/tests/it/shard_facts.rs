@@ -77,10 +77,14 @@ fn facts_of_another_comparison_and_damaged_ones_are_refused() {
     let name = "`facts/shard-1-of-1.jsonl`";
     assert_eq!(damaged(""), format!("{name} is not a file of facts, or is damaged: line 1"));
     assert_eq!(damaged("\u{0}\u{1}"), format!("{name} is not a file of facts, or is damaged: line 1"));
-    assert_eq!(damaged(&text[..text.len() - 9]), format!("{name} is not a file of facts, or is damaged: line 8"));
-    assert_eq!(damaged(&lines[..7].join("\n")), format!("{name} is damaged: it has 5 of 6 cases"));
+    for cut in [&text[..text.len() - 9], &lines[..8].join("\n")] {
+        assert_eq!(damaged(cut), format!("{name} is not a file of facts, or is damaged: line 9"));
+    }
+    assert_eq!(damaged(&lines[..7].join("\n")), format!("{name} is not a file of facts, or is damaged: line 8"));
     let twice = [&lines[..7], &lines[6..7]].concat().join("\n");
     assert_eq!(damaged(&twice), format!("{name} is damaged: line 8 has a case that is known"));
+    let edited = text.replacen("refund_order", "refund_other", 1);
+    assert_eq!(damaged(&edited), format!("{name} is damaged: it was changed after it was written"));
     let beyond = text.replace("\"index\":5", "\"index\":500");
     assert_eq!(damaged(&beyond), format!("{name} is damaged: line 8 has a case that no run has"));
     let other = text.replacen("counterproof ", "counterproof 9.", 1);

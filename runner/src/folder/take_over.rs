@@ -11,12 +11,13 @@ use std::num::NonZeroU32;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{NameError, Run, RunId, Side};
-use counterproof_cases::Shard;
+use counterproof_cases::{CaseSpec, Shard};
 use counterproof_store::write::{self, Durability, WriteError};
 use counterproof_store::{ASSETS_FOLDER, RUN_FILE, ReadError, RunCopy, RunReader, RunWriter};
 
 use super::changes::{Changes, FAILED_RUN, changes};
 use crate::policy::RunShard;
+use crate::record::Selection;
 
 /// A complete attempt at a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +55,20 @@ pub enum ClaimError {
     },
 }
 
-/// Finds the first complete attempt at a shard.
-pub fn complete_attempt(out: &Utf8Path, side: Side, shard: &RunShard) -> Result<Option<CompleteAttempt>, ClaimError> {
+/// Finds the first complete attempt at a shard. If it asked other cases than these, that is an error.
+pub fn complete_attempt(
+    out: &Utf8Path,
+    side: Side,
+    shard: &RunShard,
+    cases: &[CaseSpec],
+) -> Result<Option<CompleteAttempt>, ClaimError> {
     for (_, folder) in attempts(&out.join(side.as_str()), shard)? {
         if let Some(reader) = opened(&folder)?.filter(is_complete) {
+            let digests = Selection::new(cases, Some(shard)).digests;
+            let changes = changes(reader.run(), &Run { case_digests: Some(digests), ..reader.run().clone() });
+            if !changes.is_empty() {
+                return Err(ClaimError::Changed { run: Box::new(reader.run().clone()), changes });
+            }
             let failed = reader.run().extra.contains_key(FAILED_RUN);
             return Ok(Some(CompleteAttempt { folder, failed }));
         }
@@ -486,7 +497,7 @@ mod tests {
         let complete = |stats: serde_json::Value| {
             let run = Run { stats: serde_json::from_value(stats).unwrap(), ..document("night-s2of4") };
             write::write_json(&first.join(RUN_FILE), &run, Durability::Cached).unwrap();
-            complete_attempt(parent, Side::New, &shard()).unwrap().is_some()
+            complete_attempt(parent, Side::New, &shard(), &[]).unwrap().is_some()
         };
         assert!(!complete(serde_json::Value::Null));
         assert!(!complete(serde_json::json!({"cases_total": 2, "cases_not_run": 1})));

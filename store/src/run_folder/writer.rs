@@ -57,6 +57,8 @@ pub struct RunWriter {
     successor: Option<Utf8PathBuf>,
     /// Where each file is also copied; `None` for a run of this machine.
     copy: Option<Arc<dyn RunCopy>>,
+    /// The assets that are not copied yet, each with its case.
+    uncopied: Mutex<Vec<(Option<CaseId>, Utf8PathBuf)>>,
     _lock: FileLock,
 }
 
@@ -83,6 +85,7 @@ impl RunWriter {
             assets_created: OnceLock::new(),
             successor: None,
             copy: None,
+            uncopied: Mutex::default(),
             _lock: lock,
         })
     }
@@ -106,9 +109,20 @@ impl RunWriter {
         copy.put(&[file.to_owned()]).map_err(WriteError::at(file))
     }
 
+    /// Copies the assets of a case, or all of them.
+    fn put_assets(&self, case: Option<&CaseId>) -> Result<(), WriteError> {
+        let Some(copy) = &self.copy else { return Ok(()) };
+        let mut uncopied = self.uncopied.lock().unwrap_or_else(PoisonError::into_inner);
+        let files: Vec<_> =
+            uncopied.extract_if(.., |(of, _)| case.is_none() || of.as_ref() == case).map(|(_, file)| file).collect();
+        drop(uncopied);
+        copy.put(&files).map_err(WriteError::at(&self.folder))
+    }
+
     /// Removes a file, and its copy.
     pub(super) fn remove_file(&self, file: &Utf8Path) -> Result<(), WriteError> {
         write::remove(file)?;
+        self.uncopied.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, uncopied)| uncopied != file);
         let Some(copy) = &self.copy else { return Ok(()) };
         copy.remove(file).map_err(WriteError::at(file))
     }
@@ -161,9 +175,10 @@ impl RunWriter {
         }
         write::write_json(&path, case, Durability::Synced)?;
         if self.copy.is_some() {
-            // Only now: this is a request that can fail, and then the answer is here.
+            // Only now: these are requests that can fail, and then the answer is here.
             self.check_lease()?;
         }
+        self.put_assets(Some(&case.case_id))?;
         self.put_copy(&path)
     }
 
@@ -198,7 +213,11 @@ impl RunWriter {
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
         file.file.commit(Durability::Synced)?;
-        self.put_copy(&self.folder.join(href.as_str()))?;
+        if self.copy.is_some() {
+            // Copied before the artifact of the case.
+            let file = self.folder.join(href.as_str());
+            self.uncopied.lock().unwrap_or_else(PoisonError::into_inner).push((case.cloned(), file));
+        }
         let (digest, size) = file.hasher.finish();
         let item = ManifestItem {
             asset_id: href.as_str().rsplit('/').next().unwrap_or_default().to_owned(),
@@ -233,6 +252,7 @@ impl RunWriter {
     /// Writes `assets/manifest.json`, if there are assets.
     pub fn write_manifest(&self, generated_at: &str) -> Result<(), WriteError> {
         self.check_lease()?;
+        self.put_assets(None)?;
         let mut listed = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         if listed.is_empty() {
             return Ok(());

@@ -55,8 +55,8 @@ fn the_script_for_slurm_runs_all_shards_then_merges_and_compares_them() {
 fn manifests_and_scripts_quote_what_is_given() {
     let sandbox = Sandbox::new();
     let hostile = "http://a\"b\\c {{RUN}} $(touch x)";
-    let kubernetes =
-        printed(&sandbox, &["kubernetes", "--shards", "2", "--image", "a\nb: c", "--", "--base-url", hostile]);
+    let line = ["kubernetes", "--shards", "2", "--run-id", "n1", "--image", "a\nb: c", "--", "--base-url", hostile];
+    let kubernetes = printed(&sandbox, &line);
     let commands: Vec<Vec<String>> = kubernetes
         .lines()
         .filter_map(|line| serde_json::from_str(line.trim().strip_prefix("command: ")?).ok())
@@ -77,6 +77,8 @@ fn manifests_and_scripts_quote_what_is_given() {
     );
     let slurm = printed(&sandbox, &["slurm", "--shards", "2", "--", "--base-url", hostile]);
     assert!(slurm.contains("--base-url 'http://a\"b\\c {{RUN}} $(touch x)' --run-id"), "{slurm}");
+    // Another night is another run.
+    assert!(slurm.contains("RUN_ID=\"${1:-night-$(date +%Y-%m-%d)}\""), "{slurm}");
 }
 
 #[test]
@@ -86,6 +88,8 @@ fn options_that_the_file_sets_are_refused() {
         (&["slurm", "--shards", "2", "--", "--shard=1/2"][..], "`--shard=1/2` cannot be among"),
         (&["dask", "--shards", "2", "--", "--confirm"], "`--confirm` cannot be among"),
         (&["kubernetes", "--shards", "2", "--run-id", "Night_1"], "`Night_1` is not a name of a Job"),
+        (&["kubernetes", "--shards", "2"], "--run-id <ID>"),
+        (&["slurm", "--shards", "2", "--out", "s3://u:p@agents/runs"], "credentials come from the environment"),
         (&["slurm", "--shards", "0"], "expected a number of at least 1"),
     ] {
         let refused = sandbox.run(["batch"].iter().chain(arguments));

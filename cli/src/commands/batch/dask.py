@@ -6,6 +6,7 @@ A task that Dask starts again, because its worker is lost, goes on where the los
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from dask.distributed import Client, as_completed

@@ -4,12 +4,14 @@ use std::num::NonZeroU32;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Exit, RunId, Side};
+use counterproof_bucket::BucketUrl;
 use serde_json::json;
 
 use crate::command_error::CommandError;
 use crate::resume_command::quoted;
 use crate::streams::Streams;
 use crate::value_parsers::{at_least_one, new_run_id};
+use crate::working_copies::bucket_url;
 
 /// Print a file that runs cases in shards on Slurm, Kubernetes or Dask.
 ///
@@ -36,9 +38,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "baseline|new", default_value = "new")]
     side: Side,
 
-    /// ID of the run; the files for Slurm and Dask also take one when they are started
-    #[arg(long, value_name = "ID", default_value = "night", value_parser = new_run_id)]
-    run_id: RunId,
+    /// ID of the run, required for Kubernetes; the files for Slurm and Dask also take one when they are started [default there:
+    /// `night-` and the date of the start]
+    #[arg(long, value_name = "ID", value_parser = new_run_id, required_if_eq("scheduler", "kubernetes"))]
+    run_id: Option<RunId>,
 
     /// Folder of all runs
     #[arg(long, value_name = "RUNS", default_value = "runs")]
@@ -89,8 +92,13 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             "the file sets these options; pass `--cases`, `--side`, `--run-id`, `--out` and `--config` before `--`",
         ));
     }
-    if args.scheduler == Scheduler::Kubernetes && !is_label(args.run_id.as_str()) {
-        return Err(CommandError::usage(format!("`{}` is not a name of a Job", args.run_id))
+    if BucketUrl::is_bucket(args.out.as_str()) {
+        // A printed file is kept, and an address with a password would be in it.
+        bucket_url(&args.out)?;
+    }
+    let id = args.run_id.as_ref().map(RunId::as_str).unwrap_or_default();
+    if args.scheduler == Scheduler::Kubernetes && !is_label(id) {
+        return Err(CommandError::usage(format!("`{id}` is not a name of a Job"))
             .hint("use up to 50 lowercase letters, digits and `-`, with a letter or digit at both ends"));
     }
     streams.print_line(file(args).trim_end())?;
@@ -115,7 +123,8 @@ fn file(args: &Args) -> String {
     };
     let shards = args.shards.to_string();
     let folder = args.out.join(args.side.as_str());
-    let merged = folder.join(args.run_id.as_str());
+    let id = args.run_id.as_ref().map(RunId::as_str).unwrap_or_default();
+    let merged = folder.join(id);
     let fixed = [
         "counterproof",
         "run",
@@ -131,7 +140,7 @@ fn file(args: &Args) -> String {
     // The folder of the run follows, whose id is known when the file is started.
     let compare = compare_words(args);
     let shard = format!("auto/{shards}");
-    let run_shard = [&run[..], &["--run-id", args.run_id.as_str(), "--shard", &shard, "--take-over"]].concat();
+    let run_shard = [&run[..], &["--run-id", id, "--shard", &shard, "--take-over"]].concat();
     let merge = ["counterproof", "merge", "--shards", &shards, "--wait", "24h", "--out", merged.as_str()];
     // Kubernetes replaces `$(NAME)` in commands, and reads `$$` as a dollar sign.
     let container =
@@ -140,8 +149,8 @@ fn file(args: &Args) -> String {
         ("SHARDS", shards.clone()),
         ("LAST", (args.shards.get() - 1).to_string()),
         ("CASES", args.cases.as_str().replace(|c: char| c.is_control() || matches!(c, '"' | '\\'), "_")),
-        ("ID", args.run_id.to_string()),
-        ("ID_TEXT", json!(args.run_id).to_string()),
+        ("ID", if id.is_empty() { "night-$(date +%Y-%m-%d)".to_owned() } else { id.to_owned() }),
+        ("ID_TEXT", if id.is_empty() { "time.strftime(\"night-%Y-%m-%d\")".to_owned() } else { json!(id).to_string() }),
         ("RUN", shell(&run)),
         ("RUN_LIST", json!(run).to_string()),
         ("RUN_CONTAINER", container(&run_shard)),

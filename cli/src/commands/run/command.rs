@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
         if let Some(shard) = planned.shard.as_ref().filter(|_| args.plan.take_over) {
             out.fetch_complete_attempts(shared.side, shard)?;
-            let complete = counterproof_runner::complete_attempt(&shared.out, shared.side, shard);
+            let complete = counterproof_runner::complete_attempt(&shared.out, shared.side, shard, &cases);
             if let Some(complete) = complete.map_err(claim_error)? {
                 session.streams.log(format_args!("`{}` is complete", complete.folder));
                 session.failed |= complete.failed;
