@@ -55,19 +55,20 @@ impl CommandError {
         &self.hints
     }
 
-    /// Whether a request to a bucket failed.
-    pub(crate) fn is_of_bucket(&self) -> bool {
+    /// The request to a bucket that failed.
+    pub(crate) fn bucket_request(&self) -> Option<&BucketError> {
         let mut next: Option<&(dyn Error + 'static)> = Some(&*self.error);
         while let Some(error) = next {
             // An I/O error is not the cause of the error that it holds, but has its causes.
             let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
             let held = held.and_then(|held| held.downcast_ref::<BucketError>());
-            if let Some(BucketError::Request { .. } | BucketError::Open { .. }) = held.or(error.downcast_ref()) {
-                return true;
+            let found = held.or(error.downcast_ref());
+            if let Some(BucketError::Request { .. } | BucketError::Open { .. }) = found {
+                return found;
             }
             next = error.source();
         }
-        false
+        None
     }
 
     pub(crate) fn exit(&self) -> Exit {

@@ -92,10 +92,13 @@ impl Drop for WorkingCopies {
 impl WorkingCopies {
     /// What explains an error of a bucket: where credentials come from, and where the files are that it lacks.
     pub(crate) fn hints(&self, error: &CommandError) -> Vec<String> {
-        let Some(scheme) = self.scheme.filter(|_| error.is_of_bucket()) else { return Vec::new() };
+        let Some((scheme, request)) = self.scheme.zip(error.bucket_request()) else { return Vec::new() };
         let kept =
             self.kept().map(|folder| format!("the files that could not be written to the bucket are in `{folder}`"));
-        [Some(scheme.credentials().to_owned()), kept].into_iter().flatten().collect()
+        // The code of S3 for a request whose time is too far from that of the server.
+        let is_late = request.to_string().contains("RequestTimeTooSkewed");
+        let why = if is_late { "set the clock of this machine" } else { scheme.credentials() };
+        [Some(why.to_owned()), kept].into_iter().flatten().collect()
     }
 
     /// The folder that stays, because a bucket lacks files that are in it.

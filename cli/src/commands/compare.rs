@@ -60,7 +60,7 @@ pub(crate) struct Args {
     new_runs: Vec<Utf8PathBuf>,
 
     /// Folder of all runs, or its address in a bucket, searched for the latest run of a side without run folders
-    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    #[arg(long, value_name = "RUNS", default_value = DEFAULT_RUNS)]
     runs: Utf8PathBuf,
 
     /// Cases of the runs: adds their titles to the report and checks their expectations on both sides [default: the file that the
@@ -205,7 +205,7 @@ const BASELINE_URL: &str = "URL_OF_THE_BASELINE_VERSION";
 
 /// Returns how to find out whether the unconfirmed cases are chance.
 fn deciding_command(compared: &Compared) -> String {
-    let Compared { evaluation, agents, cases } = compared;
+    let Compared { evaluation, agents, cases, runs } = compared;
     let cases = cases.as_ref().map(|cases| format!(" --cases {}", resume_command::path(cases))).unwrap_or_default();
     let Some(agents) = agents else {
         return format!(
@@ -223,8 +223,9 @@ fn deciding_command(compared: &Compared) -> String {
         // One deployment may have had both versions, one after the other. A copied command must not measure new as the baseline.
         agents.baseline = BASELINE_URL.into();
     }
+    let out = runs.as_ref().map(|runs| format!(" --out {}", resume_command::path(runs))).unwrap_or_default();
     let run = |side: Side, more: &str| {
-        format!("counterproof run{cases} --side {side} --base-url {} {more}", agents.get(side))
+        format!("counterproof run{cases} --side {side}{out} --base-url {} {more}", agents.get(side))
     };
     match (&evaluation.repeats, more_runs(evaluation)) {
         (None, _) => {
@@ -268,7 +269,22 @@ pub(crate) struct Compared {
     pub(crate) agents: Option<Sides<Option<String>>>,
     /// The cases file whose expectations were checked.
     pub(crate) cases: Option<Utf8PathBuf>,
+    /// The folder of the runs, unless it is the default one.
+    pub(crate) runs: Option<Utf8PathBuf>,
 }
+
+/// The folder of all runs that a selection is from, as it was typed; `None` if it is the default one, or not known.
+fn folder_of_runs(selection: &RunSelection) -> Option<Utf8PathBuf> {
+    let runs = match selection {
+        RunSelection::Latest { runs, .. } => runs,
+        RunSelection::Folders(folders) => folders.first()?.parent()?.parent()?,
+    };
+    let runs = if runs.as_str().is_empty() { Utf8Path::new(".") } else { runs };
+    (runs != DEFAULT_RUNS).then(|| runs.to_owned())
+}
+
+/// The default of `--runs`, and of `run --out`.
+const DEFAULT_RUNS: &str = "runs";
 
 /// The runs of both sides and their cases.
 struct Inputs {
@@ -335,7 +351,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
     let url =
         |runs: &SideRuns| Some(runs.first().reader().run().base_url.clone()).filter(|url| url.starts_with("http"));
     let agents = can_repeat_new.then(|| Sides::new(url(&request.baseline), url(&request.new)));
-    Ok(Compared { evaluation, agents, cases: path })
+    Ok(Compared { evaluation, agents, cases: path, runs: folder_of_runs(&options.new) })
 }
 
 /// The cases that the new run records, if they are the same as when it was made. Logs whether expectations are checked.
