@@ -204,7 +204,7 @@ echo "without rights in the middle: exit code 3; $(head -1 log/midway-resumed)"
 # A store that does not honour conditions cannot hold a lease.
 echo unconditional > mode
 must_end_with 2 no-lease "${run[@]}" --side new --run-id lease --shard 1/1 --take-over --out s3://agents/runs
-grep -q 'does not keep the promise' log/no-lease || fail "$(cat log/no-lease)"
+grep -q 'lets two processes create the same object' log/no-lease || fail "$(cat log/no-lease)"
 # Credentials are in no message, report or run.
 for secret in AKIDSECRETID a-secret-of-the-test; do
   ! grep -rqs "$secret" log runs faulty killed race packed published history bucket tmp || fail "$secret is in a file"
