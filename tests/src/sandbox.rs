@@ -67,6 +67,17 @@ impl Sandbox {
         self
     }
 
+    /// Copies the checked-in sample runs into a folder of the sandbox.
+    #[must_use]
+    pub fn with_sample_runs(mut self, folder: &str) -> Self {
+        let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
+        for (path, bytes) in files_below(&checked_in) {
+            let name = Utf8Path::new(folder).join(path);
+            self = self.with_file(name.as_str(), &String::from_utf8(bytes).expect("a text"));
+        }
+        self
+    }
+
     /// Sets an environment variable for the program.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
 use serde_json::{Value, json};
@@ -11,13 +10,7 @@ const CASES: &str = "sample-runs/cases.json";
 
 /// A sandbox with the checked-in sample in `runs/`, the default of `compare`.
 fn sample() -> Sandbox {
-    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
-    let mut sandbox = Sandbox::new();
-    for (path, bytes) in files_below(&checked_in) {
-        let text = String::from_utf8(bytes).unwrap();
-        sandbox = sandbox.with_file(&format!("sample-runs/{path}"), &text);
-    }
-    sandbox
+    Sandbox::new().with_sample_runs("sample-runs")
 }
 
 fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {

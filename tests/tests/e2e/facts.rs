@@ -1,18 +1,12 @@
 //! `export facts` and `history --facts`: the page of a history from Parquet files equals that from the evaluations.
 
-use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::{Finished, Sandbox, files_below};
 use insta::assert_snapshot;
 
 /// Creates a sandbox with the runs of the checked-in sample.
 fn sample() -> Sandbox {
-    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
-    let mut sandbox = Sandbox::new();
-    for (path, bytes) in files_below(&checked_in) {
-        sandbox = sandbox.with_file(path.as_str(), &String::from_utf8(bytes).unwrap());
-    }
-    sandbox
+    Sandbox::new().with_sample_runs(".")
 }
 
 const BASELINE: &str = "runs/baseline/sample-baseline";

@@ -8,12 +8,7 @@ const NEW: &str = "runs/new/sample-new";
 
 /// Creates a sandbox with the runs of the checked-in sample.
 fn sample() -> Sandbox {
-    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
-    let mut sandbox = Sandbox::new();
-    for (path, bytes) in files_below(&checked_in) {
-        sandbox = sandbox.with_file(path.as_str(), &String::from_utf8(bytes).unwrap());
-    }
-    sandbox
+    Sandbox::new().with_sample_runs(".")
 }
 
 fn compare(sandbox: &Sandbox, runs: [&str; 2], more: &[&str]) {

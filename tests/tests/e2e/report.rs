@@ -9,12 +9,7 @@ const NEW: &str = "runs/new/sample-new";
 
 /// Creates a sandbox with the checked-in sample.
 fn sample() -> Sandbox {
-    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
-    let mut sandbox = Sandbox::new();
-    for (path, bytes) in files_below(&checked_in) {
-        sandbox = sandbox.with_file(path.as_str(), &String::from_utf8(bytes).unwrap());
-    }
-    sandbox
+    Sandbox::new().with_sample_runs(".")
 }
 
 const ADDRESS: &str = "https://ci.example/report/";
