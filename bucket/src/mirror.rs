@@ -67,7 +67,7 @@ impl Mirror {
         let key = self.key(parent)?;
         let folders: Vec<_> = self.bucket.folders(&key)?.into_iter().map(|name| parent.join(name)).collect();
         let keys = folders.iter().map(|folder| self.key(&folder.join(name))).collect::<Result<_, _>>()?;
-        Bucket::for_each(keys, |key| self.fetch_file(key, true).map(drop))?;
+        Bucket::for_each(keys, |key| self.fetch_file(key).map(drop))?;
         Ok(folders)
     }
 
@@ -78,7 +78,7 @@ impl Mirror {
 
     /// Copies one file of the bucket to this machine, if it is there.
     pub fn fetch_document(&self, file: &Utf8Path) -> Result<bool, BucketError> {
-        self.fetch_file(&self.key(file)?, true)
+        self.fetch_file(&self.key(file)?)
     }
 
     /// Copies all files below a folder, or the one file of this name, to this machine. Returns how many there are.
@@ -86,12 +86,12 @@ impl Mirror {
         let key = self.key(folder)?;
         let mut keys = self.bucket.list(&key)?;
         if keys.is_empty() {
-            return Ok(usize::from(!key.is_empty() && self.fetch_file(&key, true)?));
+            return Ok(usize::from(!key.is_empty() && self.fetch_file(&key)?));
         }
         keys.retain(|key| !is_claim(key));
         let count = keys.len();
         let archives: Vec<_> = keys.iter().filter(|key| is_named(key, RUN_ARCHIVE)).cloned().collect();
-        Bucket::for_each(keys, |key| self.fetch_file(key, false).map(drop))?;
+        Bucket::for_each(keys, |key| self.fetch_missing(key))?;
         archives.iter().try_for_each(|key| Self::unpack(&self.path(key)?))?;
         Ok(count)
     }
@@ -117,7 +117,7 @@ impl Mirror {
         let keys = self.bucket.list(&key)?;
         write::create_folder(folder)?;
         let assets = format!("{key}/{ASSETS_FOLDER}/");
-        let fetch = |key: &str| self.fetch_file(key, false).map(drop);
+        let fetch = |key: &str| self.fetch_missing(key);
         let is_artifact = |key: &String| !key.starts_with(&assets) && *key != document_key && !is_claim(key);
         Bucket::for_each(keys.into_iter().filter(is_artifact).collect(), fetch)?;
         Bucket::for_each(self.bucket.list(assets.trim_end_matches('/'))?, fetch)?;
@@ -143,12 +143,14 @@ impl Mirror {
         Ok(self.root.join(key))
     }
 
-    /// Copies an object to this machine. Returns false if there is none. With `again`, a file that is here is replaced.
-    fn fetch_file(&self, key: &str, again: bool) -> Result<bool, BucketError> {
+    /// Copies an object to this machine, unless its file is here.
+    fn fetch_missing(&self, key: &str) -> Result<(), BucketError> {
+        if self.path(key)?.exists() { Ok(()) } else { self.fetch_file(key).map(drop) }
+    }
+
+    /// Copies an object to this machine, in place of a file that is here. Returns false if there is none.
+    fn fetch_file(&self, key: &str) -> Result<bool, BucketError> {
         let path = self.path(key)?;
-        if !again && path.exists() {
-            return Ok(true);
-        }
         let Some(bytes) = self.bucket.get(key)? else { return Ok(false) };
         if let Some(parent) = path.parent() {
             write::create_folder(parent)?;
@@ -262,7 +264,7 @@ impl RunCopy for Mirror {
     }
 
     fn fetch_document(&self, file: &Utf8Path) -> io::Result<bool> {
-        Ok(self.fetch_file(&self.key(file)?, true)?)
+        Ok(self.fetch_file(&self.key(file)?)?)
     }
 }
 

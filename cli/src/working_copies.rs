@@ -220,6 +220,11 @@ impl WorkingCopies {
 
     /// Copies the other repeats of a run's group, for a run in a bucket.
     pub(crate) fn repeats(&mut self, run: &Utf8Path) -> Result<(), CommandError> {
+        let is_repeat = |folder: &Utf8Path| RunReader::open(folder).is_ok_and(|run| run.run().repeats.is_some());
+        if let Some(packed) = self.unpacked.iter().find(|packed| packed.copy == run && is_repeat(run)) {
+            return Err(CommandError::usage(format!("`{}` is packed, and one of several repeats", packed.of))
+                .hint("unpack run.zip in the folder of each repeat, and remove it"));
+        }
         let Some((mirror, local)) = self.find(run)? else { return Ok(()) };
         let (Some(parent), Ok(reader)) = (local.parent(), RunReader::open(&local)) else { return Ok(()) };
         if reader.run().group_id.is_none() {

@@ -68,7 +68,7 @@ pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
 pub use folder::{
     AcceptError, Acceptance, Attempts, Baseline, CaseLabels, CaseReview, Changes, ClaimError, CompleteAttempt,
-    Incompleteness, LabelsError, MergeError, Merged, RepeatProblem, ReviewError, ShardMismatch, accept,
+    Incompleteness, LabelsError, MergeError, Merged, RepeatProblem, ReviewError, RunForm, ShardMismatch, accept,
     complete_attempt, draft_expectations, find_attempts, merge, runs_of_baseline,
 };
 pub use http::ClientError;

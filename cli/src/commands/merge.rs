@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_bucket::BucketUrl;
 use counterproof_evaluator::text;
-use counterproof_runner::MergeError;
+use counterproof_runner::{MergeError, RunForm};
 use counterproof_store::{CreateError, LockError};
 
 use crate::command_error::{CommandError, WAIT_OR_STOP};
@@ -68,7 +68,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Some(shards) => find(&out, shards, args.wait.unwrap_or_default(), streams)?,
         None => args.shards.iter().map(|shard| streams.copies.run(shard)).collect::<Result<_, _>>()?,
     };
-    let merged = counterproof_runner::merge(&found, &out, args.pack).map_err(|error| match error {
+    let form = if args.pack { RunForm::Packed } else { RunForm::Files };
+    let merged = counterproof_runner::merge(&found, &out, form).map_err(|error| match error {
         // Shards of different runs are a wrong choice of arguments, even if each of them is valid.
         MergeError::Shards(_) => CommandError::usage(error),
         MergeError::Create(CreateError::Exists(_)) => {

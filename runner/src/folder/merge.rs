@@ -68,9 +68,17 @@ struct MergedCounts {
     skipped: usize,
 }
 
-/// Merges shards into a new run folder, which must not exist. The new folder is complete or absent. With `pack`, all files but the
-/// run document are in one archive.
-pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path, pack: bool) -> Result<Merged, MergeError> {
+/// How the files of a merged run are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunForm {
+    /// Each is a file of the run folder.
+    Files,
+    /// All but the run document are in one archive.
+    Packed,
+}
+
+/// Merges shards into a new run folder, which must not exist. The new folder is complete or absent.
+pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path, form: RunForm) -> Result<Merged, MergeError> {
     let (shard_folders, left_out) = open(shards)?;
     let first = &shard_folders[0];
     let run_id = run_id(out, first.reader.run())?;
@@ -81,7 +89,7 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path, pack: bool) -> Result<Merge
 
     let staged = StagedRun::create_at(out, first.reader.run().version, "merge")?;
     let counts = plan.write(staged.writer())?;
-    if pack {
+    if form == RunForm::Packed {
         pack_files(staged.writer().folder())?;
     }
     staged.publish()?;

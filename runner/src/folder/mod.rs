@@ -19,7 +19,7 @@ pub(crate) use changes::{FAILED_RUN, changes};
 pub(crate) use changes::{absolute, rebase_path, relative};
 pub use draft::{draft_expectations, runs_of_baseline};
 pub use merge::{MergeError, ShardMismatch};
-pub use merge::{Merged, merge};
+pub use merge::{Merged, RunForm, merge};
 pub(crate) use salvage::{SalvageError, salvage_assets};
 pub(crate) use salvage::{counts_of, was_skipped};
 pub use take_over::{Attempts, ClaimError, CompleteAttempt, complete_attempt, find_attempts};
