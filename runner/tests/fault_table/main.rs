@@ -42,8 +42,8 @@ struct Line {
 }
 
 /// The memory that a line may use in addition to that of the process before it: the runner, the server, and everything that it
-/// sends. The margin covers pages of the program; a body of a gigabyte would exceed it by far.
-const LINE_LIMIT_KIB: u64 = 16 * 1024;
+/// sends. The margin covers pages of the program, of which the first line reads most; a body of a gigabyte would exceed it by far.
+const LINE_LIMIT_KIB: u64 = 32 * 1024;
 
 #[test]
 fn every_fault_is_classified_as_documented_in_bounded_memory() {
