@@ -28,6 +28,14 @@ fn an_address_with_credentials_is_refused_and_not_quoted() {
         &["run", "--cases", "cases.json", "--side", "new", "--out", "gs://agents/runs?token=s3cret"],
         &["run", "--cases", "cases.json", "--side", "new", "--out", "az://"],
         &["check", "--cases", "cases.json", "--out", "s3://agents/runs"],
+        // No bucket, although it looks like one: it must not become a folder of this machine.
+        &["run", "--cases", "cases.json", "--side", "new", "--out", "S3://key:s3cret@agents/runs"],
+        &["run", "--cases", "cases.json", "--side", "new", "--out", "s3:/agents/s3cret"],
+        &["run", "--cases", "cases.json", "--side", "new", "--out", "https://key:s3cret@s3.example/runs"],
+        &["run", "--cases", address, "--side", "new"],
+        &["batch", "slurm", "--shards", "2", "--out", address],
+        &["merge", "--shards", "2", "--out", "s3://agents"],
+        &["compare", "--out", "s3://agents/report", "--single-file"],
     ] {
         let finished = sandbox.run(line.iter().copied());
         assert_eq!(
@@ -37,7 +45,9 @@ fn an_address_with_credentials_is_refused_and_not_quoted() {
         );
         assert!(!finished.stderr.contains("s3cret"), "{finished}");
     }
-    assert!(!sandbox.path("s3:").exists() && !sandbox.path("runs").exists());
+    for folder in ["s3:", "S3:", "https:", "runs"] {
+        assert!(!sandbox.path(folder).exists(), "{folder}");
+    }
 }
 
 #[test]
