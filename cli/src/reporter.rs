@@ -71,11 +71,13 @@ impl Reporter for RunReporter<'_> {
         if let EventKind::CaseFinished { case_id, attempts, failure: Some(failure) } = &event.kind {
             self.failures.add(case_id, *attempts, failure);
         }
-        let mut event = event.clone();
-        if let EventKind::RunStarted { folder, .. } = &mut event.kind {
-            *folder = self.copies.original(folder.to_string()).into();
-        }
-        let event = &event;
+        let named;
+        let event = if matches!(event.kind, EventKind::RunStarted { .. }) {
+            named = with_original_folder(event, self.copies);
+            &named
+        } else {
+            event
+        };
         match &mut self.output {
             Output::Human(progress) => progress.report(event),
             Output::Silent => {}
@@ -83,6 +85,15 @@ impl Reporter for RunReporter<'_> {
             Output::Jsonl(lines) => lines.report(event),
         }
     }
+}
+
+/// The start of a run with the folder that was named, and not that of its working copy.
+fn with_original_folder(event: &RunEvent, copies: &WorkingCopies) -> RunEvent {
+    let mut event = event.clone();
+    if let EventKind::RunStarted { folder, .. } = &mut event.kind {
+        *folder = copies.original(folder.to_string()).into();
+    }
+    event
 }
 
 /// The failed cases of a run: counts per class, reason and status, and the first cases by id. Displays the counts per class, such as

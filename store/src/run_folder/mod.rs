@@ -9,7 +9,6 @@ mod packed;
 mod reader;
 mod relation;
 mod reopen;
-mod run_copy;
 mod writer;
 
 pub use packed::{RUN_ARCHIVE, pack_run, unpack_run};
@@ -19,5 +18,4 @@ pub use reader::{
 };
 pub use relation::RunRelation;
 pub use reopen::{LOCK_FILE, LockError, ReopenError, lock_run_folder};
-pub use run_copy::RunCopy;
-pub use writer::{CreateError, RunWriter, StagedRun, TakenOver, UnnamedAsset};
+pub use writer::{CreateError, RunCopy, RunWriter, StagedRun, TakenOver, UnnamedAsset};
