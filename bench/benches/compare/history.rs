@@ -21,16 +21,12 @@ pub(crate) fn measure(sizes: &[&str]) -> Outcome {
     let nights = sizes.first().copied().unwrap_or(NIGHTS);
     let cases = sizes.get(1).copied().unwrap_or(CASES);
     let scratch = target_folder().join("bench-history");
-    let folder = tempfile::tempdir_in(write_scratch(&scratch)?)?;
+    write::create_folder(&scratch)?;
+    let folder = tempfile::tempdir_in(&scratch)?;
     let root = Utf8Path::from_path(folder.path()).ok_or("the path of the temporary folder is not UTF-8")?;
     print_line(&format!("{nights} nights of {cases} cases"))?;
     print_line(run_stage(&["write-facts", root.as_str(), nights, cases])?.trim())?;
     print_line(run_stage(&["read-facts", root.as_str()])?.trim())
-}
-
-fn write_scratch(scratch: &Utf8Path) -> Outcome<&Utf8Path> {
-    write::create_folder(scratch)?;
-    Ok(scratch)
 }
 
 /// Writes the facts of each night.

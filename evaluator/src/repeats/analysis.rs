@@ -36,7 +36,7 @@ const PLACES_LISTED: usize = 50;
 pub(crate) const LOST_SHARE: f64 = 0.4;
 
 /// What all runs did in some cases.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Observations {
     pub(crate) cases: Vec<CaseObservations>,
     pub(crate) names: Names,
